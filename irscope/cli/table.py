@@ -5,6 +5,7 @@ says why; variants with identical machine code refer to the first of them. On a 
 columns that fit; in a pipe, all.
 
 example: irscope table matmul.irscope --sort registers
+  irscope table matmul.irscope --devices A100,L4,H200 --launch "grid=(1024,), M=4096, N=4096, K=4096"
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 from itertools import chain
+from pathlib import Path
 
-from irscope.cli import options
+from irscope.cli import consent, options
+from irscope.model import Target, UserError
 from irscope.model.errors import print_note
+from irscope.targets import parse_target
 from irscope.workspace import FactKind, TableSection, Workspace
 from irscope.workspace.fact_table import needs_estimates
 from irscope.workspace.table_sections import all_kinds, chosen_kinds
@@ -37,10 +41,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_format(parser, "text", "csv", "json", "markdown")
     options.add_width(parser)
+    group = parser.add_argument_group("other devices")
+    group.add_argument(
+        "--devices",
+        metavar="NAME,...",
+        action="append",
+        help="which configs these devices can launch, and how fast they are by estimate: A100,L4, or all",
+    )
+    group.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        action="append",
+        default=[],
+        help='estimate this launch: "grid=(cdiv(M, BLOCK_M),), M=4096" (default: the recorded ones)',
+    )
+    group.add_argument("-j", "--jobs", metavar="N", type=int, help="worker processes (default: one per core)")
+    group.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=300.0, help="per variant to compile (300)"
+    )
+    consent.add_trust(group)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the table. Raises UserError if a name matches nothing."""
+    if args.devices:
+        return _print_devices(args, options.split_names(args.devices) or [])
     columns = options.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
@@ -52,6 +77,54 @@ def run(args: argparse.Namespace) -> int:
             reason = "no launches were recorded; irscope pick --launch estimates one that you write"
             print_note(f"no estimates: {reason}")
     return 0
+
+
+def _print_devices(args: argparse.Namespace, names: list[str]) -> int:
+    """Compiles for the devices what was not compiled yet, and prints the matrix."""
+    from irscope.cli.progress import counting_bar
+    from irscope.workspace.device_matrix import chosen_devices, device_matrices
+
+    if args.format == "csv":
+        raise UserError("--format csv: not with --devices; --format json has the same")
+    devices = chosen_devices(names)
+    path = _compiled_for(args, [parse_target(rates.target) for rates in devices.values()])
+    with Workspace(path) as workspace, counting_bar("devices") as report:
+        matrices = device_matrices(workspace, devices, args.kernel, args.launch, report)
+    if args.format == "json":
+        from irscope.document.json.estimates import devices_document
+
+        options.print_json(devices_document(matrices))
+        return 0
+    from irscope.document.table_content import device_content
+
+    options.print_document(device_content(matrices), args)
+    return 0
+
+
+def _compiled_for(args: argparse.Namespace, targets: list[Target]) -> Path:
+    """Return a capture that has the variants for all `targets`: the given one if it has them."""
+    from irscope.cli.progress import counting_bar
+    from irscope.jobs.device_capture import compile_for, missing_targets
+
+    with Workspace(args.capture) as workspace:
+        missing = missing_targets(workspace.select(args.kernel), targets)
+    if not missing:
+        return args.capture
+    from irscope.jobs.versions.requests import captured_request, left_out
+    from irscope.workspace.trust import untrusted_files
+
+    options.check_positive(args, "-j")
+    options.check_timeout(args)
+    request = captured_request(args.capture, args.kernel, [], passes=False)
+    consent.require_consent(args, args.capture, list(untrusted_files(request.files)))
+    for line in left_out(args.capture, request, args.kernel):
+        print_note(line)
+    with counting_bar("variants") as report:
+        path, rejected = compile_for(args.capture, request, missing, args.jobs, args.timeout, report)
+    for line in rejected:
+        print_note(line)
+    Workspace(path).store_facts()
+    return path
 
 
 def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: argparse.Namespace) -> None:

@@ -242,7 +242,7 @@ def estimate(
     estimated: no machine code, a target without rates.
     """
     device = device or rates_of(variant.target)
-    if device is None:
+    if device is None or variant.target.backend != CUDA.name:
         targets = ", ".join(RATED_TARGETS)
         raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
     artifacts = VariantArtifacts(variant, read)

@@ -100,6 +100,9 @@ def _places(settings: Sequence[Mapping[str, object]]) -> NDArray[np.float64]:
 # A variant with an estimate of this multiple of the fastest one is not worth measuring.
 _HOPELESS = 3.0
 
+# The kinds of rejections of variants that cannot be launched.
+NOT_COMPILED, CANNOT_LAUNCH = "not compiled", "cannot launch"
+
 ReadVariant = Callable[[Variant], ReadStage]
 
 
@@ -144,7 +147,7 @@ def rank(
     variant that cannot be estimated is ranked after those that can, and not rejected.
     """
     by_id = {v.id: launches if isinstance(launches, Launch) else launches.get(v.id) for v in variants}
-    rejected = {v.id: reason for v in variants if (reason := _unlaunchable(v, read)) is not None}
+    rejected = {v.id: reason for v in variants if (reason := why_not_launchable(v, read)) is not None}
     rejected |= _duplicates([v for v in variants if v.id not in rejected], by_id, read)
     by_variant: dict[int, Estimate] = dict(estimates or {})
     for variant in variants:
@@ -205,16 +208,17 @@ def _dominated(estimates: Mapping[int, Estimate]) -> dict[int, tuple[str, str]]:
     return dominated
 
 
-def _unlaunchable(variant: Variant, read: ReadVariant) -> tuple[str, str] | None:
+def why_not_launchable(variant: Variant, read: ReadVariant) -> tuple[str, str] | None:
+    """Return the kind and the text of what prevents a launch; None if nothing does."""
     if variant.failure is not None:
-        return "not compiled", f"not compiled: {variant.failure.summary}"
+        return NOT_COMPILED, f"not compiled: {variant.failure.summary}"
     problem = launch_problem(variant)
     if problem is not None:
-        return "cannot launch", f"cannot launch: {problem}"
+        return CANNOT_LAUNCH, f"cannot launch: {problem}"
     resident = VariantArtifacts(variant, read(variant)).occupancy
     if resident is not None and not resident.blocks:
         problem = in_words_of(variant.target, "no block fits")
-        return "cannot launch", f"cannot launch: {problem}, limited by {' and '.join(resident.limits)}"
+        return CANNOT_LAUNCH, f"cannot launch: {problem}, limited by {' and '.join(resident.limits)}"
     return None
 
 

@@ -23,10 +23,12 @@ from irscope.workspace.verdict import KeyPoint, PairVerdict, Remedy
 
 if TYPE_CHECKING:
     from irscope.workspace.bits import ProblemBits
+    from irscope.workspace.device_matrix import DeviceCell, DeviceColumn, DeviceMatrix
     from irscope.workspace.invariance import Invariance, SizedLaunch
 
 PICK_SCHEMA = "irscope.pick/1"
 BITS_SCHEMA = "irscope.bits/1"
+DEVICES_SCHEMA = "irscope.devices/1"
 VERDICT_SCHEMA = "irscope.verdict/1"
 
 
@@ -95,6 +97,37 @@ _PICK: Projection[Pick] = Projection(
 def pick_document(picks: Iterable[Pick]) -> list[dict[str, Any]]:
     """Return the JSON document: a list with an entry per problem."""
     return [{"schema": PICK_SCHEMA, **_PICK(pick)} for pick in picks]
+
+
+_DEVICE_CELL: Projection[DeviceCell] = Projection(
+    variant="variant.id",
+    launchable=of("problem", lambda problem: not problem),
+    problem=known("problem"),
+    spills="spills",
+    occupancy="occupancy",
+    estimate_us=optional("estimate", lambda estimate: round(estimate.microseconds, 4)),
+    bound=optional("estimate", attrgetter("bound")),
+)
+_DEVICE: Projection[DeviceColumn] = Projection(
+    device="device",
+    name="rates.name",
+    target="rates.target",
+    sources="rates.sources",
+    first="best",
+    trouble=known("trouble"),
+    cells=of("cells", lambda cells: [cell and _DEVICE_CELL(cell) for cell in cells]),
+)
+_MATRIX: Projection[DeviceMatrix] = Projection(
+    kernel="kernel",
+    problem=known("problem"),
+    configs=of("rows", lambda rows: [_values(variant.settings.items()) for variant in rows]),
+    devices=each("columns", _DEVICE),
+)
+
+
+def devices_document(matrices: Iterable[DeviceMatrix]) -> list[dict[str, Any]]:
+    """Return the JSON document: a list with an entry per kernel and problem."""
+    return [{"schema": DEVICES_SCHEMA, **_MATRIX(matrix)} for matrix in matrices]
 
 
 _BIT_LAUNCH: Projection[ProblemBits] = Projection(
