@@ -106,21 +106,22 @@ def _compiled_for(args: argparse.Namespace, targets: list[Target]) -> Path:
     from irscope.cli.progress import counting_bar
     from irscope.jobs.device_capture import compile_for, missing_targets
 
-    with Workspace(args.capture) as workspace:
+    capture: Path = args.capture
+    with Workspace(capture) as workspace:
         missing = missing_targets(workspace.select(args.kernel), targets)
     if not missing:
-        return args.capture
+        return capture
     from irscope.jobs.versions.requests import captured_request, left_out
     from irscope.workspace.trust import untrusted_files
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
-    request = captured_request(args.capture, args.kernel, [], passes=False)
-    consent.require_consent(args, args.capture, list(untrusted_files(request.files)))
-    for line in left_out(args.capture, request, args.kernel):
+    request = captured_request(capture, args.kernel, [], passes=False)
+    consent.require_consent(args, capture, list(untrusted_files(request.files)))
+    for line in left_out(capture, request, args.kernel):
         print_note(line)
     with counting_bar("variants") as report:
-        path, rejected = compile_for(args.capture, request, missing, args.jobs, args.timeout, report)
+        path, rejected = compile_for(capture, request, missing, args.jobs, args.timeout, report)
     for line in rejected:
         print_note(line)
     Workspace(path).store_facts()

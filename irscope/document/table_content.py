@@ -14,7 +14,9 @@ from irscope.workspace.table import SHOWN_TOGETHER, Cell, setting_columns
 
 # A value that a variant cannot have.
 NONE = "-"
-_DEVICE_LEGEND = "us by estimate, or occupancy where there is none; s: spills, -: cannot launch, ?: not compiled"
+_DEVICE_LEGEND = (
+    "us by estimate, or occupancy where there is none; s: spills, -: cannot launch, ?: not compiled"
+)
 
 
 def table_content(section: TableSection) -> Iterator[Block]:
@@ -170,7 +172,7 @@ def _best_text(matrix: DeviceMatrix, column: DeviceColumn) -> str:
 
 
 def _device_problems(matrix: DeviceMatrix) -> Iterator[Line]:
-    """Yield why there is no estimate, and why configs cannot be launched: each reason once, with the configs."""
+    """Yield why there is no estimate, and why configs cannot be launched: each reason once, with configs."""
     troubles: dict[str, list[str]] = {}
     for column in matrix.columns:
         if column.trouble and column.best is None:

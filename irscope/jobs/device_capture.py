@@ -18,7 +18,7 @@ from irscope.jobs.versions.environments import Environment, own_triton
 from irscope.jobs.versions.requests import CaptureRequest, launch_key
 from irscope.jobs.versions.version_sweep import compile_versions, planned_environments
 from irscope.model import Target, UserError, Variant
-from irscope.store import CaptureWriter
+from irscope.store import CaptureReader, CaptureWriter
 from irscope.store.merge_captures import MergedCapture
 
 Report = Callable[[int, int], None]
@@ -75,6 +75,10 @@ def compile_for(
         for target in targets
     }
     asked = for_targets(request, targets)
+    with CaptureReader(cached) as reader:
+        compiled = {launch_key(variant) for variant in reader.variants()}
+    if all(launch_key(variant) in compiled for variants in asked.kernels.values() for variant in variants):
+        return cached, []
     with (
         planned_environments(asked, [environment], processes, seconds) as planned,
         CaptureWriter.resume(cached) as writer,

@@ -1,4 +1,4 @@
-"""Which config to use on which device: fits, spills, occupancy and estimate of each pair, from one capture."""
+"""Which config to use on which device: fits, spills, occupancy and estimate of each, from one capture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import value_named
-from irscope.model import Config, UserError, Variant
+from irscope.model import Config, Variant
 from irscope.model.text import one_line
 from irscope.workspace.picking import Choice, device_named, picks
 from irscope.workspace.problem_sizes import by_kernel

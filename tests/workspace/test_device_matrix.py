@@ -1,0 +1,83 @@
+"""irscope table --devices: one capture, compiled on demand for the targets of other devices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from irscope.cli.main import main
+from irscope.estimating.constants import DEVICES, rates_of
+from irscope.model import Target, UserError
+from irscope.targets import device_of, parse_target
+from irscope.workspace import Workspace
+from irscope.workspace.device_matrix import chosen_devices
+
+MATMUL = Path(__file__).parents[2] / "samples" / "matmul.py"
+SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
+LAUNCH = (
+    "grid=(cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N),), M=4096, N=4096, K=4096, "
+    "stride_am=4096, stride_bk=4096, stride_cm=4096"
+)
+BLOCKS = ["--config", "BLOCK_M=64,128", "--config", "BLOCK_N=256", "--config", "BLOCK_K=64"]
+OPTIONS = ["--config", "GROUP_M=8", "--config", "num_warps=8", "--config", "num_stages=4"]
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
+    """Two configs of the matmul; the larger one needs 147,456 bytes of shared memory on Ada."""
+    path = tmp_path_factory.mktemp("devices") / "matmul.irscope"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
+        assert (
+            main(["compile", str(MATMUL), "--signature", SIGNATURE, *BLOCKS, *OPTIONS, "-o", str(path)]) == 0
+        )
+    return path
+
+
+def test_configs_on_devices_that_nobody_has(
+    capture: Path, tmp_path: Path, triton_cache: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["table", str(capture), "--devices", "H100,H200,L4,MI300X", "--launch", LAUNCH]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
+        patch.setenv("IRSCOPE_CACHE", str(tmp_path))
+        assert main([*command, "--format", "json"]) == 0
+        (matrix,) = json.loads(capsys.readouterr().out)
+        made = {file: file.stat().st_mtime_ns for file in (tmp_path / "devices").iterdir()}
+        assert main([*command, "--width", "120"]) == 0  # nothing is compiled again
+        text = capsys.readouterr().out
+        assert {file: file.stat().st_mtime_ns for file in (tmp_path / "devices").iterdir()} == made
+    h100, h200, l4, mi300 = matrix["devices"]
+    assert matrix["schema"] == "irscope.devices/1" and matrix["problem"].startswith("M=4096, N=4096")
+    assert [config["BLOCK_M"] for config in matrix["configs"]] == [64, 128]
+    assert all(cell["launchable"] for column in (h100, h200) for cell in column["cells"])
+    # Both devices run the same machine code.
+    assert [cell["variant"] for cell in h100["cells"]] == [cell["variant"] for cell in h200["cells"]]
+    assert h200["cells"][1]["estimate_us"] < h100["cells"][1]["estimate_us"]
+    small, large = l4["cells"]
+    assert not large["launchable"] and "147,456 bytes of shared memory, limit 101,376" in large["problem"]
+    assert l4["first"] == (0 if small["launchable"] else None)
+    assert mi300["first"] is None and "can estimate only" in mi300["trouble"]
+    assert "L4: #2: cannot launch: 147,456 bytes of shared memory" in text.replace("#4", "#2")
+    with Workspace(capture) as workspace:
+        assert {str(variant.target) for variant in workspace.variants} == {"cuda:90"}  # it is not changed
+
+
+def test_without_a_launch_a_cell_is_the_occupancy(capture: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["table", str(capture), "--devices", "H200"]) == 0
+    text = capsys.readouterr().out
+    assert "2 of 2" in text and "H200: not estimated: no launch is known" in text and "%" in text
+
+
+def test_devices_have_sound_rates():
+    assert len(DEVICES) >= 30 and list(chosen_devices(["all"])) == list(DEVICES)
+    with pytest.raises(UserError, match="no device 'H300'"):
+        chosen_devices(["H300"])
+    for name, rates in DEVICES.items():
+        target = parse_target(rates.target)
+        assert device_of(target) is not None, name
+        peak = rates.tensor * 2 * rates.multiprocessors * rates.clock / 1000
+        assert 50 < peak < 2600 and 200 < rates.memory <= 8000 and rates.sources, name
+    assert rates_of(Target("cuda", "90", 32)) is DEVICES["H100"]
