@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", metavar="PATH", nargs="+", type=Path, help="a Python file, a folder of them, or a capture"
     )
     parser.add_argument("--select", metavar="RULES", action="append", help="only these, by name or code")
+    parser.add_argument(
+        "--advisories", action="store_true", help="only known bugs of the compiler that made the code"
+    )
     parser.add_argument("--ignore", metavar="RULES", action="append", help="all except these")
     options.add_ci_format(parser, "text", "json")
 
@@ -37,9 +40,11 @@ def run(args: argparse.Namespace) -> int:
     Raises UserError for wrong use.
     """
     from irscope.model.text import one_line
-    from irscope.workspace.linting import lint
+    from irscope.workspace.linting import advisory_names, lint
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
+    if args.advisories:
+        select += advisory_names()
     paths = [path if path.exists() else Path(options.script_path(str(path))) for path in args.paths]
     result = lint(paths, select, ignore)
     if args.format == "json":

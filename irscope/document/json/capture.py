@@ -24,7 +24,7 @@ from irscope.document.json.records import (
 )
 from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
-from irscope.workspace import Diagnostic, FactKind, LintResult, TableSection
+from irscope.workspace import Advisory, Diagnostic, FactKind, LintResult, TableSection
 from irscope.workspace.compiler_version import CompilerVersion
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.timeline import FactMovement, VersionStep, VersionSummary
@@ -108,6 +108,14 @@ def check_document(result: CheckResult) -> dict[str, Any]:
     return {"schema": CHECK_SCHEMA, **_CHECK(result)}
 
 
+_ADVISORY: Projection[Advisory] = Projection(
+    effect="effect",
+    affected="affected",
+    fixed=known("fixed"),
+    targets="targets",
+    workaround="workaround",
+    source="source",
+)
 _DIAGNOSTIC: Projection[Diagnostic] = Projection(
     code="rule.code",
     rule="rule.name",
@@ -116,6 +124,7 @@ _DIAGNOSTIC: Projection[Diagnostic] = Projection(
     column="column",
     message="message",
     fix="fix",
+    advisory=of("rule", lambda rule: _ADVISORY(rule) if isinstance(rule, Advisory) else None),
 )
 _LINT: Projection[LintResult] = Projection(
     files="files", unread=tuples("unread", "file", "reason"), problems=each("problems", _DIAGNOSTIC)
