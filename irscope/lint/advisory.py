@@ -26,9 +26,10 @@ _ANY = ("*",)
 class OperationPattern:
     """An operation that an affected variant has in a stage.
 
-    `opcode` is exact, or ends in `*`. `text` is a regular expression, searched in the operation's first line;
-    `inside` is the opcode of an operation around it. `operands` are the opcodes from which one of its operands
-    comes, the last one first, leaving out conversions of layouts. `absent` reverses it: the stage has none.
+    `opcode` is exact, or ends in `*`. `text` is a regular expression, searched in the operation's first
+    line; `inside` is the opcode of an operation around it. `operands` are the opcodes from which one of its
+    operands comes, the last one first, leaving out conversions of layouts. `absent` reverses it: the stage
+    has none.
     """
 
     stage: str
@@ -132,18 +133,15 @@ def parse_advisory(name: str, text: str) -> Advisory:
     else:
         import tomli as tomllib
 
-    table: dict[str, Any] = tomllib.loads(text)
-    title = table.pop("title")
-    patterns = {
-        "calls": tuple(map(re.compile, table.pop("calls", ()))),
-        "operations": tuple(_operation(**one) for one in table.pop("operations", ())),
-    }
-    config = tuple((key, _frozen(value)) for key, value in table.pop("config", {}).items())
-    tuples = {key: tuple(table.pop(key)) for key in ("targets", "kernels") if key in table}
-    failure = re.compile(table.pop("failure")) if "failure" in table else None
-    return Advisory(
-        name=name, page=f"{title}.", failure=failure, config=config, **tuples, **patterns, **table
-    )
+    fields: dict[str, Any] = tomllib.loads(text)
+    fields["page"] = f"{fields.pop('title')}."
+    fields["calls"] = tuple(map(re.compile, fields.get("calls", ())))
+    fields["operations"] = tuple(_operation(**one) for one in fields.get("operations", ()))
+    fields["config"] = tuple((key, _frozen(value)) for key, value in fields.get("config", {}).items())
+    fields |= {key: tuple(fields[key]) for key in ("targets", "kernels") if key in fields}
+    if "failure" in fields:
+        fields["failure"] = re.compile(fields["failure"])
+    return Advisory(name=name, **fields)
 
 
 def _frozen(value: list[Any] | str) -> tuple[Any, ...] | str:
