@@ -17,6 +17,7 @@ from irscope.lint.diagnostic import Rule
 from irscope.model.records import frozen
 
 _COMPARISON = re.compile(r"(<=|>=|==|<|>)\s*([\d.]+)$")
+_CUDA = re.compile(r"cuda_(\d+\.\d+)")
 _NUMBERS = re.compile(r"\d+")
 _COMPARED = 3  # major, minor, patch
 _ANY = ("*",)
@@ -28,8 +29,8 @@ class OperationPattern:
 
     `opcode` is exact, or ends in `*`. `text` is a regular expression, searched in the operation's first
     line; `inside` is the opcode of an operation around it. `operands` are the opcodes from which one of its
-    operands comes, the last one first, leaving out conversions of layouts. `absent` reverses it: the stage
-    has none.
+    operands comes, the last one first, leaving out conversions of layouts. The stage has
+    at least `count` of them or, if `absent`, fewer.
     """
 
     stage: str
@@ -38,6 +39,7 @@ class OperationPattern:
     inside: str = ""
     operands: tuple[str, ...] = ()
     absent: bool = False
+    count: int = 1
 
 
 @frozen
@@ -48,8 +50,8 @@ class Advisory(Rule):
     (">=3.4, <3.7.1"), and `fixed` is the first release without it, "" if there is none. `targets` and
     `kernels` are patterns of names. A variant is affected if it also has all of `config` (the values that
     match, or a comparison such as ">= 2"), of `calls` (regular expressions, matched with a call of the
-    kernel's source as `ast.unparse` writes it, without the module's name) and of `operations`; if it failed
-    to compile, its message has to match `failure` instead of these.
+    kernel's source as `ast.unparse` writes it, without the module's name) and of `operations`, and was
+    assembled by one of the versions of `ptxas`. If the compiler printed `failure`, operations do not count.
     """
 
     effect: str
@@ -64,12 +66,15 @@ class Advisory(Rule):
     calls: tuple[re.Pattern[str], ...] = ()
     operations: tuple[OperationPattern, ...] = ()
     failure: re.Pattern[str] | None = None
+    ptxas: str = ""
 
     @property
     def versions(self) -> str:
         """Return the affected versions, and the first fixed one."""
-        fixed = f"fixed in {self.fixed}" if self.fixed else "not fixed in a release"
-        return f"{f'Triton {self.affected}' if self.affected else 'all versions of Triton'}; {fixed}"
+        fixed = f"fixed in {self.fixed}" if self.fixed else "no fix is known"
+        tools = (("Triton", self.affected), ("ptxas", self.ptxas))
+        ranges = [f"{tool} {versions}" for tool, versions in tools if versions]
+        return f"{' with '.join(ranges) or 'all versions'}, {fixed}"
 
     @property
     def explanation(self) -> str:
@@ -84,11 +89,20 @@ class Advisory(Rule):
         """Return " on cuda:90" if only some targets are affected."""
         return "" if self.targets == _ANY else f" on {', '.join(self.targets)}"
 
-    def affects(self, version: str) -> bool:
+    def affects(self, triton: str) -> bool:
         """Return True if a version of Triton is affected ("3.8.0+git675c"); False if it is not a version."""
-        numbers = _numbers(version)
-        comparisons = filter(None, map(str.strip, self.affected.split(",")))
-        return bool(numbers) and all(_holds(numbers, text, _numbers) for text in comparisons)
+        return _in_range(triton, self.affected)
+
+    def affects_ptxas(self, ptxas: str) -> bool:
+        """Return True if a ptxas is affected, by what it prints: "Build cuda_12.9.r12.9/compiler.36"."""
+        build = _CUDA.search(ptxas)
+        return not self.ptxas or (build is not None and _in_range(build[1], self.ptxas))
+
+
+def _in_range(version: str, comparisons: str) -> bool:
+    numbers = _numbers(version)
+    texts = filter(None, map(str.strip, comparisons.split(",")))
+    return bool(numbers) and all(_holds(numbers, text, _numbers) for text in texts)
 
 
 def holds(value: object, expected: tuple[Any, ...] | str) -> bool:
@@ -155,6 +169,7 @@ def _operation(
     inside: str = "",
     operands: Sequence[str] = (),
     absent: bool = False,
+    count: int = 1,
 ) -> OperationPattern:
     pattern = re.compile(text) if text else None
-    return OperationPattern(stage, opcode, pattern, inside, tuple(operands), absent)
+    return OperationPattern(stage, opcode, pattern, inside, tuple(operands), absent, count)

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
+from itertools import islice
 from textwrap import dedent
 
-from irscope.diff.def_use import Definitions, definitions
+from irscope.diff.def_use import Definitions
 from irscope.languages.document import Document
 from irscope.lint.advisory import Advisory, OperationPattern, holds
 from irscope.lint.compiled import CompiledKernel
@@ -18,6 +19,8 @@ from irscope.lint.source.python_module import PythonModule
 from irscope.model import Variant
 
 _CONVERSION = "ttg.convert_layout"
+# The argument of a region, such as a value that a loop carries, instead of an opcode.
+_ARGUMENT = "argument"
 # The packages that have Triton: from PyPI, and from PyTorch's index.
 _PACKAGES = ("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm")
 # Config values of Triton, which its metadata has under the same names.
@@ -26,12 +29,8 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas")
 
 def installed_triton() -> str:
     """Return the version of the installed Triton without importing it, "" if none is installed."""
-    for package in _PACKAGES:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            continue
-    return ""
+    found = (package for name in _PACKAGES for package in distributions(name=name))
+    return next((package.version for package in found), "")
 
 
 def advise_source(advisory: Advisory, module: PythonModule, triton: str) -> Iterator[Diagnostic]:
@@ -46,7 +45,7 @@ def advise_source(advisory: Advisory, module: PythonModule, triton: str) -> Iter
             continue
         nodes = _affected_calls(advisory, kernel.node)
         if nodes:
-            message = _message(advisory, f"the installed {triton}{advisory.on_targets}", kernel.name)
+            message = _message(advisory, kernel.name, f"the installed Triton {triton}")
             yield module.diagnostic(advisory, nodes[0], message, _fix(advisory), kernel)
 
 
@@ -58,19 +57,21 @@ def advise_capture(advisory: Advisory, compiled: CompiledKernel) -> Iterator[Dia
         return
     for variant in compiled.variants:
         triton = variant.toolchain.versions.get("triton", "")
-        if advisory.affects(triton) and _has_config(advisory, variant):
+        ptxas = variant.toolchain.versions.get("ptxas", "")
+        if advisory.affects(triton) and advisory.affects_ptxas(ptxas) and _has_config(advisory, variant):
             line = _affected_line(advisory, compiled, variant)
             if line is not None:
                 matches.setdefault((triton, line or None), []).append(variant)
     for (triton, line), variants in matches.items():
         subject = f"{compiled.kernel.name}: {compiled.share(variants)}: {compiled.listed(variants)}"
-        message = _message(advisory, f"{triton} for {compiled.target}", subject)
+        message = _message(advisory, subject, f"Triton {triton} for {compiled.target}")
         yield compiled.diagnostic(advisory, message, _fix(advisory), line)
 
 
-def _message(advisory: Advisory, triton: str, subject: str) -> str:
+def _message(advisory: Advisory, subject: str, compiler: str) -> str:
     title = advisory.summary.rstrip(".")
-    return f"{advisory.effect}: {title}, in {subject} (Triton {triton}; {advisory.versions})"
+    affected = f"affected: {advisory.versions}{advisory.on_targets}"
+    return f"{advisory.effect}: {title}, with {compiler} ({affected}): {subject}"
 
 
 def _fix(advisory: Advisory) -> str:
@@ -81,21 +82,18 @@ def _has_config(advisory: Advisory, variant: Variant) -> bool:
     if not advisory.config:
         return True
     values = {name: variant.metadata[name] for name in _OPTIONS if name in variant.metadata}
-    values |= {
-        argument.name: argument.value for argument in variant.specialization if argument.value is not None
-    }
+    values |= {argument.name: argument.value for argument in variant.specialization if argument.value}
     values |= variant.settings
     return all(holds(values.get(name), expected) for name, expected in advisory.config)
 
 
 def _affected_line(advisory: Advisory, compiled: CompiledKernel, variant: Variant) -> int | None:
     """Return the line of the kernel's file that is affected, 0 if no one line is; None if none is."""
+    if advisory.failure is not None:
+        output = f"{variant.failure.message if variant.failure else ''}\n{variant.output}"
+        return 0 if advisory.failure.search(output) else None
     if variant.failure is not None:
-        output = f"{variant.failure.message}\n{variant.output}"
-        is_known = advisory.failure is not None and advisory.failure.search(output) is not None
-        return 0 if is_known else None
-    if not advisory.calls and not advisory.operations:
-        return 0 if advisory.failure is None else None
+        return None
     lines: list[int] = []
     if advisory.calls:
         nodes = [
@@ -160,22 +158,22 @@ def _operation_line(pattern: OperationPattern, compiled: CompiledKernel, variant
     text = compiled.text(variant, pattern.stage)
     if text is None:
         return None
-    index = None
-    document = None
-    if pattern.opcode.rstrip("*") in text:
-        document, defined = compiled.stage(variant, pattern.stage)
-        index = _find(pattern, document, defined)
-    if pattern.absent:
-        return 0 if index is None else None
-    if index is None or document is None:
+    if pattern.opcode.rstrip("*") not in text:
+        return 0 if pattern.absent else None
+    document, defined = compiled.stage(variant, pattern.stage)
+    indices = list(islice(_find(pattern, document, defined), pattern.count))
+    has_enough = len(indices) == pattern.count
+    if has_enough == pattern.absent:
         return None
-    location = document.operations[index].location
+    if pattern.absent:
+        return 0
+    location = document.operations[indices[0]].location
     outermost = location.outermost if location else None
     is_in_file = outermost is not None and outermost.file == variant.kernel.source.file
     return outermost.line if outermost is not None and is_in_file else 0
 
 
-def _find(pattern: OperationPattern, document: Document, defined: Definitions) -> int | None:
+def _find(pattern: OperationPattern, document: Document, defined: Definitions) -> Iterator[int]:
     for index, operation in enumerate(document.operations):
         if not fnmatchcase(operation.opcode, pattern.opcode):
             continue
@@ -184,8 +182,7 @@ def _find(pattern: OperationPattern, document: Document, defined: Definitions) -
         if pattern.inside and not _is_inside(document, index, pattern.inside):
             continue
         if not pattern.operands or _comes_from(document, defined, index, pattern.operands):
-            return index
-    return None
+            yield index
 
 
 def _is_inside(document: Document, index: int, opcode: str) -> bool:
@@ -202,7 +199,11 @@ def _comes_from(document: Document, defined: Definitions, index: int, opcodes: S
     if not opcodes:
         return True
     for definition in defined[index]:
-        if definition is None or definition.argument:
+        if definition is None:
+            continue
+        if definition.argument:
+            if opcodes == (_ARGUMENT,):
+                return True
             continue
         opcode = document.operations[definition.owner].opcode
         remaining = opcodes if opcode == _CONVERSION else opcodes[1:]

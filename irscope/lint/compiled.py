@@ -88,7 +88,7 @@ class CompiledKernel:
         return SourceFrame(variant.kernel, ir_functions(ttir)).in_captured_source(document)
 
     def stage(self, variant: Variant, stage: str) -> tuple[Document, Definitions]:
-        """Parse a stage that the variant has, with locations of the captured source and its def-use chains."""
+        """Return a stage, located in the captured source, and its def-use chains; empty if it has none."""
         text = self.text(variant, stage) or ""
         if text not in self._stages:
             ttir = self.text(variant, "ttir")
