@@ -70,24 +70,17 @@ class Advisory(Rule):
 
     @property
     def versions(self) -> str:
-        """Return the affected versions, and the first fixed one."""
+        """Return the affected versions and targets, and the first fixed version."""
         fixed = f"fixed in {self.fixed}" if self.fixed else "no fix is known"
         tools = (("Triton", self.affected), ("ptxas", self.ptxas))
         ranges = [f"{tool} {versions}" for tool, versions in tools if versions]
-        return f"{' with '.join(ranges) or 'all versions'}, {fixed}"
+        on_targets = "" if self.targets == _ANY else f" on {', '.join(self.targets)}"
+        return f"{' with '.join(ranges) or 'all versions'}{on_targets}, {fixed}"
 
     @property
     def explanation(self) -> str:
         """Return the page on one line."""
-        return (
-            f"{self.summary} {self.description} Affected: {self.versions}{self.on_targets}. "
-            f"Workaround: {self.workaround}."
-        )
-
-    @property
-    def on_targets(self) -> str:
-        """Return " on cuda:90" if only some targets are affected."""
-        return "" if self.targets == _ANY else f" on {', '.join(self.targets)}"
+        return f"{self.summary} {self.description} Affected: {self.versions}. Workaround: {self.workaround}."
 
     def affects(self, triton: str) -> bool:
         """Return True if a version of Triton is affected ("3.8.0+git675c"); False if it is not a version."""

@@ -70,8 +70,7 @@ def advise_capture(advisory: Advisory, compiled: CompiledKernel) -> Iterator[Dia
 
 def _message(advisory: Advisory, subject: str, compiler: str) -> str:
     title = advisory.summary.rstrip(".")
-    affected = f"affected: {advisory.versions}{advisory.on_targets}"
-    return f"{advisory.effect}: {title}, with {compiler} ({affected}): {subject}"
+    return f"{advisory.effect}: {title}, with {compiler} (affected: {advisory.versions}): {subject}"
 
 
 def _fix(advisory: Advisory) -> str:
