@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prove",
         action="store_true",
-        help="launch reported kernels of captures on this GPU, under compute-sanitizer and Triton's sanitizers",
+        help="launch reported kernels on this GPU, under compute-sanitizer and Triton's sanitizers",
     )
     parser.add_argument("--ignore", metavar="RULES", action="append", help="all except these")
     options.add_ci_format(parser, "text", "json")
