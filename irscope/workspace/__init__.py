@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from irscope.layouts.kernel_layouts import Conversion as Conversion
     from irscope.layouts.kernel_layouts import Picture as Picture
     from irscope.layouts.tensors import Tensor as Tensor
-    from irscope.lint.advisory import Advisory as Advisory
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
     from irscope.store import CaptureReader as CaptureReader
     from irscope.store import CaptureWriter as CaptureWriter
@@ -101,7 +100,6 @@ _EXPORTS = {
     "irscope.layouts.grid": "Grid GridCell Window",
     "irscope.layouts.kernel_layouts": "Conversion Picture",
     "irscope.layouts.tensors": "Tensor",
-    "irscope.lint.advisory": "Advisory",
     "irscope.lint.diagnostic": "Diagnostic",
     "irscope.store": "CaptureReader CaptureWriter",
     "irscope.store.merge_captures": "MergedCapture",

@@ -2,8 +2,8 @@
 
     python -m tests.lint.advisory_kernels
 
-compiles them under several versions, which irscope installs, and writes tests/data/advisories.irscope. By that
-the tests see that an advisory matches the affected versions and no fixed one.
+compiles them under several versions, which irscope installs, and writes tests/data/advisories.irscope: the
+tests see by it that an advisory matches the affected versions and no fixed one.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from irscope.document.json.records import (
 )
 from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
-from irscope.workspace import Advisory, Diagnostic, FactKind, LintResult, TableSection
+from irscope.workspace import Diagnostic, FactKind, LintResult, TableSection
 from irscope.workspace.compiler_version import CompilerVersion
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.timeline import FactMovement, VersionStep, VersionSummary
@@ -108,7 +108,7 @@ def check_document(result: CheckResult) -> dict[str, Any]:
     return {"schema": CHECK_SCHEMA, **_CHECK(result)}
 
 
-_ADVISORY: Projection[Advisory] = Projection(
+_ADVISORY = Projection[Any](
     effect="effect",
     affected="affected",
     fixed=known("fixed"),
@@ -124,7 +124,8 @@ _DIAGNOSTIC: Projection[Diagnostic] = Projection(
     column="column",
     message="message",
     fix="fix",
-    advisory=of("rule", lambda rule: _ADVISORY(rule) if isinstance(rule, Advisory) else None),
+    # Of the kinds of rules, only advisories have a source.
+    advisory=of("rule", lambda rule: _ADVISORY(rule) if hasattr(rule, "source") else None),
 )
 _LINT: Projection[LintResult] = Projection(
     files="files", unread=tuples("unread", "file", "reason"), problems=each("problems", _DIAGNOSTIC)
