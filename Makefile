@@ -120,6 +120,7 @@ film: $(VENV)/ready-dev ## Record the film of the README in docs/images/film.svg
 refresh-docs: $(VENV)/ready-dev $(VENV)/demo/passes.irscope ## Rewrite usage, outputs, lessons and pictures in the docs
 	$(BIN)/python docs/scripts/usage.py
 	$(BIN)/python docs/scripts/lint_rules.py
+	$(BIN)/python docs/scripts/advisories.py
 	$(BIN)/python docs/scripts/refresh_outputs.py
 	$(BIN)/python docs/scripts/agent_outputs.py
 	$(BIN)/python docs/scripts/lessons.py

@@ -50,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-j", "--jobs", metavar="N", type=int, help="processes for --minimize (default: all cores)"
     )
+    parser.add_argument(
+        "--test",
+        action="store_true",
+        help="add test_launch.py, which launches it under the sanitizers of a machine with a GPU",
+    )
     parser.add_argument("--force", action="store_true", help="write into a folder that has files")
     parser.add_argument("--no-check", action="store_true", help="execute nothing of the capture")
     consent.add_trust(parser)
@@ -67,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     with Workspace(args.capture) as workspace:
         variant = workspace.variant(args.variant)
         name, findings = workspace.names[variant.id], _findings(workspace, args.against, variant)
+        if args.test:
+            findings += _problems(args.capture, variant)
         if not args.no_check or minimized is not None:
             text = f"the Python text of {variant.kernel.name} that it has"
             code = [] if has_trusted_text(args.capture, variant) else [text]
@@ -82,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
             python=args.python,
             force=args.force,
             minimized=minimized,
+            test=args.test,
         )
     lines = (
         f"kernel.py {pluralize(reproducer.kernel_lines, 'line')}, reproduce.py {reproducer.scaffold_lines}"
@@ -113,3 +121,12 @@ def _findings(workspace: Workspace, against: str | None, variant: Variant) -> li
     if other_variant.id == variant.id:
         raise UserError(f"--against {against}: that is the variant itself")
     return workspace.compare(other_variant, variant).main_sentences
+
+
+def _problems(capture: Path, variant: Variant) -> list[str]:
+    """Return what lint reports of the variant's kernel, in sentences."""
+    from irscope.jobs.prove import is_about
+    from irscope.workspace.linting import lint
+
+    problems = [problem for problem in lint([capture]).problems if is_about(problem, variant.kernel)]
+    return [f"{problem.rule.name}, line {problem.line}: {problem.message}" for problem in problems]

@@ -16,6 +16,7 @@ from pathlib import Path
 from rapidfuzz import fuzz, process
 
 from irscope.facts.registry import FACT_KINDS
+from irscope.lint.advisory import Advisory, advisories
 from irscope.lint.diagnostic import Rule, documented_rules
 
 _TOPICS = (
@@ -83,7 +84,11 @@ def topics() -> tuple[tuple[str, tuple[GlossaryEntry, ...]], ...]:
     folder = Path(__file__).with_name("entries")
     texts = [(folder / f"{name}.md").read_text(encoding="utf-8") for name in _TOPICS]
     parsed_topics = [(text.partition("\n")[0].removeprefix("# "), tuple(_parsed(text))) for text in texts]
-    return (*parsed_topics, ("Rules of irscope lint", tuple(map(_rule_entry, documented_rules()))))
+    return (
+        *parsed_topics,
+        ("Rules of irscope lint", tuple(map(_rule_entry, documented_rules()))),
+        ("Advisories", tuple(map(_advisory_entry, advisories()))),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -261,6 +266,11 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str], GlossaryEntry], ...]:
 def _rule_entry(rule: Rule) -> GlossaryEntry:
     see = Reference("irscope, docs/lint.md")
     return GlossaryEntry(rule.name, (rule.code,), ("python",), rule.explanation, see)
+
+
+def _advisory_entry(advisory: Advisory) -> GlossaryEntry:
+    see = Reference(advisory.name, advisory.source)
+    return GlossaryEntry(advisory.name, (advisory.code,), ("python",), advisory.explanation, see)
 
 
 def _parsed(text: str) -> Iterator[GlossaryEntry]:

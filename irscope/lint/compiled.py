@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 
-from irscope.diff.def_use import Definition
+from irscope.diff.def_use import Definition, Definitions, definitions
 from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import GlobalAccess, global_accesses
 from irscope.facts.accesses.launch_values import LaunchValue, launch_values
@@ -86,6 +86,22 @@ class CompiledKernel:
         """Parse TTIR, or another stage with this text, with the locations of the captured source."""
         document = parse(text or ttir, stage_named(stage).language or "")
         return SourceFrame(variant.kernel, ir_functions(ttir)).in_captured_source(document)
+
+    def stage(self, variant: Variant, stage: str) -> tuple[Document, Definitions]:
+        """Return a stage, located in the captured source, and its def-use chains; empty if it has none."""
+        text = self.text(variant, stage) or ""
+        if text not in self._stages:
+            ttir = self.text(variant, "ttir")
+            document = parse(text, stage_named(stage).language or "")
+            if ttir is not None:
+                document = SourceFrame(variant.kernel, ir_functions(ttir)).in_captured_source(document)
+            self._stages[text] = document, definitions(document)
+        return self._stages[text]
+
+    @cached_property
+    def _stages(self) -> dict[str, tuple[Document, Definitions]]:
+        """Map texts of stages to what was parsed: configs often share a stage, and rules do."""
+        return {}
 
     def flow(self, variant: Variant) -> AxisFlow | None:
         """Return the data flow of a variant's TTIR, or None if it has none or is too large to analyze."""

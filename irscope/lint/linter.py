@@ -6,8 +6,10 @@ Selects the rules that run (`--select`, `--ignore`), and reads `# irscope: ignor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from irscope.lint.advisory import advisories
+from irscope.lint.advisory_match import advise_capture, advise_source, installed_triton
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import Diagnostic, Rule, SourceRule
 from irscope.lint.rules import CAPTURE_RULES, SOURCE_RULES
@@ -57,6 +59,7 @@ def lint_source(text: str, path: str, rules: frozenset[str]) -> list[Diagnostic]
     if "triton" not in text:
         return []
     diagnostics = [one for rule in SOURCE_RULES if rule.name in rules for one in _found(rule, module)]
+    diagnostics += _source_advisories(module, rules)
     reported = [one for one in dict.fromkeys(diagnostics) if not is_suppressed(one, module.lines)]
     return sorted(reported, key=lambda one: (one.line, one.column, one.rule.code))
 
@@ -69,6 +72,13 @@ def _found(rule: SourceRule, module: PythonModule) -> list[Diagnostic]:
         return []
 
 
+def _source_advisories(module: PythonModule, rules: frozenset[str]) -> list[Diagnostic]:
+    """Return what the installed Triton gets wrong; nothing if none is installed."""
+    selected = [advisory for advisory in advisories() if advisory.name in rules]
+    triton = installed_triton() if selected else ""
+    return [one for advisory in selected for one in advise_source(advisory, module, triton)]
+
+
 def lint_compiled(kernels: Sequence[CompiledKernel], rules: frozenset[str]) -> list[Diagnostic]:
     """Return the diagnostics of compiled kernels, by file and line.
 
@@ -77,9 +87,16 @@ def lint_compiled(kernels: Sequence[CompiledKernel], rules: frozenset[str]) -> l
     diagnostics = [
         diagnostic
         for compiled in kernels
-        for rule in CAPTURE_RULES
-        if rule.name in rules
-        for diagnostic in rule.check(compiled)
+        for diagnostic in _diagnostics(compiled, rules)
         if not is_suppressed(diagnostic, compiled.lines, compiled.kernel.source.line)
     ]
     return sorted(diagnostics, key=lambda one: (one.file, one.line, one.column, one.rule.code, one.message))
+
+
+def _diagnostics(compiled: CompiledKernel, rules: frozenset[str]) -> Iterator[Diagnostic]:
+    for rule in CAPTURE_RULES:
+        if rule.name in rules:
+            yield from rule.check(compiled)
+    for advisory in advisories():
+        if advisory.name in rules:
+            yield from advise_capture(advisory, compiled)

@@ -4,6 +4,7 @@
     registers>+10%, spills>0, worse             irscope diff --fail-on
     num_warps=8 occ>=50% gemm                   the filter of the table
     bits == #3                                  irscope check --expect: the same bits as a variant
+    advisories == 0                             irscope check --expect: no known bug of its compiler
 
 A comparison is NAME OPERATOR VALUE. NAME is the name of a fact, its title or an alias, in double quotes if it
 has blanks; OPERATOR is one of = == != < <= > >= contains; VALUE is a number as the table shows it, a word or
@@ -39,6 +40,8 @@ UNKNOWN = "unknown"
 # What a check compares with the name of a variant, instead of a fact with its value; the value if it fails.
 BITS = "bits"
 _OTHER_BITS = "other"
+# The number of advisories that affect a variant, which is no fact of the table.
+ADVISORIES = "advisories"
 # Other names for facts.
 ALIASES = {
     "spills": SPILLS.name,
@@ -182,6 +185,8 @@ def _comparison_of_fact(match: re.Match[str], changes: bool, bits: bool) -> Fact
             raise UserError(f"'{match[0].strip()}': write 'bits == #3', the same bits as a variant")
         return FactComparison(match[0].strip(), BITS, match[2], match[3].strip('"'))
     fact = ALIASES.get(name, name)
+    if bits and name == ADVISORIES and (count := _comparison(match, ADVISORIES)) is not None:
+        return count
     kinds = kinds_named([fact])
     if fact not in kinds:
         titled = spellings(
@@ -337,15 +342,30 @@ def check(workspace: Workspace, rules: Sequence[CheckRule]) -> CheckResult:
     failures: list[CheckFailure] = []
     for rule, variants, expectations in zip(rules, selected, parsed, strict=True):
         every = tuple(comparison for expectation in expectations for comparison in expectation)
-        on_facts = tuple(comparison for comparison in every if comparison.fact != BITS)
+        on_facts = tuple(comparison for comparison in every if comparison.fact not in (BITS, ADVISORIES))
+        on_advisories = [comparison for comparison in every if comparison.fact == ADVISORIES]
         on_bits = [comparison for comparison in every if comparison.fact == BITS]
         outcomes = _bits_outcomes(workspace, variants, on_bits, rule.launch) if on_bits else {}
         for variant in variants:
             compared = outcomes.get(variant.id, [])
-            comparisons += len(on_facts) + len(compared)
+            comparisons += len(on_facts) + len(compared) + len(on_advisories)
             failed = [*unmet(on_facts, facts[variant.id]), *filter(None, compared)]
+            failed += _unmet_advisories(workspace, variant, on_advisories)
             failures += [CheckFailure(variant, workspace.names[variant.id], item) for item in failed]
     return CheckResult(str(workspace.path), tuple(checked.values()), comparisons, failures)
+
+
+def _unmet_advisories(
+    workspace: Workspace, variant: Variant, comparisons: Sequence[FactComparison]
+) -> Iterator[Unmet]:
+    """Yield the comparisons with the number of advisories that do not hold; the reason names them."""
+    from irscope.workspace.linting import advisories_of
+
+    found = advisories_of(workspace, variant) if comparisons else []
+    for comparison in comparisons:
+        if failure_of(comparison, len(found)):
+            reason = "; ".join(f"{one.rule.summary.rstrip('.')} (line {one.line})" for one in found)
+            yield Unmet(comparison, len(found), reason or DOES_NOT_HOLD)
 
 
 def _bits_outcomes(

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from irscope.lint.advisory import advisories
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.rules import RULES
-from irscope.model import UserError
+from irscope.model import UserError, Variant
 from irscope.model.files import python_files
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
 
 _KEYS = ("select", "ignore")
 
@@ -32,8 +36,8 @@ class LintResult:
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """Return all rules, those that were not selected included."""
-        return RULES
+        """Return all rules and advisories, those that were not selected included."""
+        return _all_rules()
 
     @staticmethod
     def of_source(text: str, file: str) -> list[Diagnostic]:
@@ -92,8 +96,26 @@ def settings_for(file: Path) -> LintSettings:
     return _settings(file.resolve().parent)
 
 
+def advisory_names() -> list[str]:
+    """Return the names of all advisories."""
+    return [advisory.name for advisory in advisories()]
+
+
+def advisories_of(workspace: Workspace, variant: Variant) -> list[Diagnostic]:
+    """Return the advisories that affect one variant of a capture."""
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.linter import lint_compiled
+
+    compiled = CompiledKernel([variant], workspace.names, {variant.id: {}}, workspace.contents.find)
+    return lint_compiled([compiled], frozenset(advisory_names()))
+
+
+def _all_rules() -> Sequence[Rule]:
+    return (*RULES, *advisories())
+
+
 def _check_names(names: Sequence[str], where: str) -> None:
-    rule_names = {name for rule in RULES for name in (rule.name, rule.code)}
+    rule_names = {name for rule in _all_rules() for name in (rule.name, rule.code)}
     if unknown := [name for name in names if name not in rule_names]:
         rules = ", ".join(rule.name for rule in RULES)
         raise UserError(f"{where}: no rule '{unknown[0]}'; known rules: {rules}")
@@ -104,7 +126,7 @@ def _lint_source(file: Path, select: Sequence[str], ignore: Sequence[str]) -> li
 
     with tokenize.open(file) as stream:
         text = stream.read()
-    return lint_source(text, str(file), selected_rules(RULES, select, ignore))
+    return lint_source(text, str(file), selected_rules(_all_rules(), select, ignore))
 
 
 def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
@@ -129,7 +151,7 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
             )
             for group in groups
         ]
-        return lint_compiled(kernels, selected_rules(RULES, select, ignore))
+        return lint_compiled(kernels, selected_rules(_all_rules(), select, ignore))
 
 
 def _reason(error: Exception) -> str:

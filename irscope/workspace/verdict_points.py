@@ -191,12 +191,14 @@ def diagnostics(workspace: Workspace, verdict: Verdict) -> list[Diagnostic]:
     """
     from irscope.lint.compiled import CompiledKernel
     from irscope.lint.linter import lint_compiled
+    from irscope.workspace.linting import advisory_names
 
     variant = verdict.variant
     facts = {variant.id: workspace.facts(variant)}
     if verdict.launch is not None and verdict.launch not in variant.launches:
         variant = replace(variant, launches=(verdict.launch,))
-    return lint_compiled([CompiledKernel([variant], workspace.names, facts, workspace.contents.find)], _RULES)
+    compiled = CompiledKernel([variant], workspace.names, facts, workspace.contents.find)
+    return lint_compiled([compiled], _RULES | {*advisory_names()})
 
 
 def _estimated(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:

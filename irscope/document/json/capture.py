@@ -108,6 +108,14 @@ def check_document(result: CheckResult) -> dict[str, Any]:
     return {"schema": CHECK_SCHEMA, **_CHECK(result)}
 
 
+_ADVISORY = Projection[Any](
+    effect="effect",
+    affected="affected",
+    fixed=known("fixed"),
+    targets="targets",
+    workaround="workaround",
+    source="source",
+)
 _DIAGNOSTIC: Projection[Diagnostic] = Projection(
     code="rule.code",
     rule="rule.name",
@@ -116,6 +124,8 @@ _DIAGNOSTIC: Projection[Diagnostic] = Projection(
     column="column",
     message="message",
     fix="fix",
+    # Of the kinds of rules, only advisories have a source.
+    advisory=of("rule", lambda rule: _ADVISORY(rule) if hasattr(rule, "source") else None),
 )
 _LINT: Projection[LintResult] = Projection(
     files="files", unread=tuples("unread", "file", "reason"), problems=each("problems", _DIAGNOSTIC)

@@ -55,6 +55,29 @@ def script_text(recorded: Recorded) -> str:
     return "\n".join(lines[:4]) + f"\n\n{imports}\n{header}\n\n\n{code}"
 
 
+_LAUNCH_TEST = """\
+import pytest
+import sanitizers
+from pathlib import Path
+
+
+@pytest.mark.parametrize("tool", sanitizers.TOOLS)
+def test_launch(tool):
+    problem = sanitizers.missing_gpu() or sanitizers.missing(tool)
+    if problem:
+        pytest.skip(problem)
+    findings, failure = sanitizers.run(tool, Path(__file__).parent)
+    assert not findings and not failure, "\\n".join(findings) or failure
+"""
+
+
+def launch_test_text(recorded: Recorded, findings: Sequence[str]) -> str:
+    """Return a test for pytest that launches a variant under sanitizers; `findings` are what it is for."""
+    head = f"Launches {recorded.call.kernel} as captured, under each sanitizer of this machine."
+    comments = [f"# {line}" for line in (head, *map(one_line, findings))]
+    return "\n".join([*comments, "", _LAUNCH_TEST])
+
+
 def _call_function(call: Call) -> list[str]:
     imported = ", ".join([call.kernel, *sorted(call.names - {call.kernel, *dir(builtins)})])
     return [

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import getsource
 from pathlib import Path
 
+from irscope.jobs.reproduce import sanitizers
 from irscope.jobs.reproduce.clean_process import DEFAULT_SECONDS, SCRIPT, CheckedReproducer, check_reproducer
 from irscope.jobs.reproduce.minimize import fact_condition, minimize
 from irscope.jobs.reproduce.recorded import Recorded, read_recorded
-from irscope.jobs.reproduce.script import KERNEL_FILE, readme_text, script_text
-from irscope.model import Variant
+from irscope.jobs.reproduce.script import KERNEL_FILE, launch_test_text, readme_text, script_text
+from irscope.model import UserError, Variant
 from irscope.model.files import prepare_folder, write_output
 from irscope.targets import is_source_stage, stages_of
 from irscope.workspace.conditions import parse_expectation
 
 README, VALUES_FILE = "README.md", "values.pt"
+SANITIZERS, LAUNCH_TEST = "sanitizers.py", "test_launch.py"
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,13 @@ def reproduce(
     python: str = "",
     force: bool = False,
     minimized: Minimization | None = None,
+    test: bool = False,
 ) -> Reproducer:
     """Write a reproducer of a variant of `capture` into `folder`, and run it in a clean process.
 
     Running it executes the Python text of the kernel that the capture has; `check=False` does not. `name` is
     the variant's name, `findings` the sentences for the README. `force` overwrites files in the folder. With
-    `minimized` the kernel is made smaller first.
+    `minimized` the kernel is made smaller first. `test` adds a test for pytest that launches it.
     Raises UserError if the capture has too little of the variant, or the folder is in use.
     """
     recorded = read_recorded(capture, variant)
@@ -84,6 +88,11 @@ def reproduce(
         files[VALUES_FILE] = recorded.values
     else:  # of an earlier reproducer in this folder
         (folder / VALUES_FILE).unlink(missing_ok=True)
+    if test:
+        if recorded.launch is None:
+            raise UserError(f"--test: no launch of #{variant.id} is recorded; irscope run records launches")
+        files[SANITIZERS] = getsource(sanitizers).encode()
+        files[LAUNCH_TEST] = launch_test_text(recorded, findings).encode()
     for file, content in files.items():
         write_output(folder / file, content, force=True)
     checked = check_reproducer(folder, recorded, python) if check else None
