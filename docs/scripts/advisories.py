@@ -7,7 +7,6 @@ tests/lint/test_advisories.py fails if an advisory changed and this was not run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from irscope.lint.advisory import Advisory, advisories
@@ -37,18 +36,25 @@ def advisories_page() -> str:
     """Return the text of docs/advisories.md."""
     parts = [_HEAD]
     for effect, title in _TITLES.items():
-        group = [advisory for advisory in advisories() if advisory.effect == effect]
-        if group:
-            parts += [f"## {title}\n", *(part for advisory in group for part in _section(advisory))]
+        rows = [_row(advisory) for advisory in advisories() if advisory.effect == effect]
+        if rows:
+            header = ["| advisory | what happens | affected | workaround |", "| --- | --- | --- | --- |"]
+            parts += [f"## {title}\n", "\n".join([*header, *rows, ""])]
     return "\n".join(parts)
 
 
-def _section(advisory: Advisory) -> Iterator[str]:
-    yield f"### {advisory.name}\n"
-    yield (
-        f"{advisory.code}: {advisory.summary} {advisory.description} Affected: {advisory.versions}. "
-        f"Workaround: {advisory.workaround}. [Thread]({advisory.source}).\n"
+def _row(advisory: Advisory) -> str:
+    cells = (
+        f"[{advisory.name}]({advisory.source}) {advisory.code}",
+        _escaped(f"{advisory.summary} {advisory.description}"),
+        _escaped(advisory.versions),
+        _escaped(advisory.workaround),
     )
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", r"\*").replace("_", r"\_")
 
 
 if __name__ == "__main__":
