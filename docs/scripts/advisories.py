@@ -21,9 +21,14 @@ _TITLES = {
 _HEAD = """\
 # Advisories
 
-Known bugs of Triton, of the compilers below it and of libraries of kernels, each from a public thread. [irscope lint](commands/lint.md) compares them with what a capture's compiler made of its kernels, and the calls in a Python file with the installed Triton, without network. `irscope lint --advisories` reports nothing else, `irscope explain NAME` prints one.
+Known bugs of Triton, of the compilers below it and of libraries of kernels, each from a public thread. \
+[irscope lint](commands/lint.md) compares them with what a capture's compiler made of its kernels, and the \
+calls in a Python file with the installed Triton, without network. `irscope lint --advisories` reports \
+nothing else, `irscope explain NAME` prints one.
 
-An advisory states what a kernel must have to be affected: operations, config, target, versions. If the versions of a report are right but the kernel computes what it should, suppress it with `# irscope: ignore[NAME]`. An advisory is a TOML file in `irscope/lint/advisories/`.
+An advisory states what a kernel must have to be affected: operations, config, target, versions. If the \
+versions of a report are right but the kernel computes what it should, suppress it with \
+`# irscope: ignore[NAME]`. An advisory is a TOML file in `irscope/lint/advisories/`.
 """
 
 
