@@ -7,7 +7,6 @@ tests/lint/test_advisories.py fails if an advisory changed and this was not run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from irscope.lint.advisory import Advisory, advisories
@@ -22,9 +21,14 @@ _TITLES = {
 _HEAD = """\
 # Advisories
 
-Known bugs of Triton, of the compilers below it and of libraries of kernels, each from a public thread. [irscope lint](commands/lint.md) compares them with what a capture's compiler made of its kernels, and the calls in a Python file with the installed Triton, without network. `irscope lint --advisories` reports nothing else, `irscope explain NAME` prints one.
+Known bugs of Triton, of the compilers below it and of libraries of kernels, each from a public thread. \
+[irscope lint](commands/lint.md) compares them with what a capture's compiler made of its kernels, and the \
+calls in a Python file with the installed Triton, without network. `irscope lint --advisories` reports \
+nothing else, `irscope explain NAME` prints one.
 
-An advisory states what a kernel must have to be affected: operations, config, target, versions. If the versions of a report are right but the kernel computes what it should, suppress it with `# irscope: ignore[NAME]`. An advisory is a TOML file in `irscope/lint/advisories/`.
+An advisory states what a kernel must have to be affected: operations, config, target, versions. If the \
+versions of a report are right but the kernel computes what it should, suppress it with \
+`# irscope: ignore[NAME]`. An advisory is a TOML file in `irscope/lint/advisories/`.
 """
 
 
@@ -37,18 +41,25 @@ def advisories_page() -> str:
     """Return the text of docs/advisories.md."""
     parts = [_HEAD]
     for effect, title in _TITLES.items():
-        group = [advisory for advisory in advisories() if advisory.effect == effect]
-        if group:
-            parts += [f"## {title}\n", *(part for advisory in group for part in _section(advisory))]
+        rows = [_row(advisory) for advisory in advisories() if advisory.effect == effect]
+        if rows:
+            header = ["| advisory | what happens | affected | workaround |", "| --- | --- | --- | --- |"]
+            parts += [f"## {title}\n", "\n".join([*header, *rows, ""])]
     return "\n".join(parts)
 
 
-def _section(advisory: Advisory) -> Iterator[str]:
-    yield f"### {advisory.name}\n"
-    yield (
-        f"{advisory.code}: {advisory.summary} {advisory.description} Affected: {advisory.versions}. "
-        f"Workaround: {advisory.workaround}. [Thread]({advisory.source}).\n"
+def _row(advisory: Advisory) -> str:
+    cells = (
+        f"[{advisory.name}]({advisory.source}) {advisory.code}",
+        _escaped(f"{advisory.summary} {advisory.description}"),
+        _escaped(advisory.versions),
+        _escaped(advisory.workaround),
     )
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", r"\*").replace("_", r"\_")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ def command(capture: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("versions", "theirs.irscope", "--triton", "3.9.0"),
         ("bisect", "theirs.irscope", "--triton", "3.8.0..3.9.0", "--fact", "registers"),
         ("reproduce", "theirs.irscope", "#1"),
+        ("lint", "theirs.irscope", "--prove"),
         ("reproduce", "theirs.irscope", "#1", "--no-check", "--minimize", "--fact", "registers"),
         ("warm", "theirs.irscope", "--vary", "scale:x=*fp16", "-o", "warm"),
     ],

@@ -26,7 +26,7 @@ SECONDS = 300
 ERROR_CODE = 86
 # The lines that compute-sanitizer prints about an error, without those of its stack.
 FINDING = re.compile(r"^=+ +((?:Invalid|Error:|Warning:|Race|Uninitialized|Program hit).*)$", re.M)
-PLACE = re.compile(r"^=+ +at (\S+?)(?:\+0x\w+)?(?: in (\S+:\d+))?", re.M)
+PLACE = re.compile(r"^=+ +at ([^+\s]+)\S*(?: in (?:\S*/)?(\S+))?", re.M)
 ASSERTION = re.compile(r"^.*?([^/\s]*:\d+): .*Assertion `(.*)` failed", re.M)
 # compute-sanitizer knows allocations of the driver, not those within a block of torch's allocator.
 VARIABLES = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "CUDA_LAUNCH_BLOCKING": "1"}
