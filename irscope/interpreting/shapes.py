@@ -136,13 +136,13 @@ def _positions(sources: tuple[LinearLayout, ...], target: LinearLayout) -> Array
     parts = []
     start = 0
     for layout in sources:
-        parts.append(start + _grid(layout))
+        parts.append(start + element_grid(layout))
         start += int(np.prod(layout.shape))
-    order[_grid(target).reshape(-1)] = np.concatenate(parts).reshape(-1)
+    order[element_grid(target).reshape(-1)] = np.concatenate(parts).reshape(-1)
     return order
 
 
-def _grid(layout: LinearLayout) -> Array:
+def element_grid(layout: LinearLayout) -> Array:
     """Return the row-major index of the element in each [register, lane, warp, block]."""
     grid = np.zeros(1, np.int64)
     strides = [int(np.prod(layout.shape[axis + 1 :])) for axis in range(len(layout.shape))]
