@@ -1,7 +1,7 @@
 """The accesses of global memory that the programs of a launch make: the domain that records them.
 
     tl.store(out + offsets, x, mask=mask)
-    -> Access("store", addresses of 64 elements, mask, layout, program (3, 0, 0), line 12, loop iteration 2, ...)
+    -> Access("store", addresses of 64 elements, mask, layout, program (3, 0, 0), line 12, iteration 2, ...)
 
 Only integers and addresses have values; of anything else, the record knows along which axes elements can
 differ, and from which loads they come.
@@ -9,6 +9,7 @@ differ, and from which loads they come.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from irscope.interpreting.runtime_values import (
     size_in_bytes,
 )
 from irscope.interpreting.shapes import element_grid
-from irscope.interpreting.stage_interpreter import ExecutionLimits, KernelLaunch, StageInterpreter
+from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.layouts.linear import LinearLayout
@@ -40,11 +41,13 @@ _UNKNOWN = np.zeros((), np.uint64)
 class Origin:
     """What is remembered of a value that is not known.
 
-    `loads` are the numbers of the accesses that it was computed from, `base` is the argument that an address
-    points into, `number` the value of a float constant.
+    `loads` are the numbers of the accesses that it was computed from; each element depends on all elements,
+    or on those of a row, of the loads in `combined`: they were reduced. `base` is the argument that an
+    address points into, `number` the value of a float constant.
     """
 
     loads: frozenset[int] = frozenset()
+    combined: frozenset[int] = frozenset()
     base: int | None = None
     number: float | None = None
 
@@ -53,15 +56,14 @@ class Origin:
 class Access:
     """One load, store or atomic operation of global memory, as one program executed it.
 
-    `number` counts the accesses of the program. `addresses` (bytes, int64) have the rank of `type`; an axis of
-    length 1 stands for equal elements, as in `RuntimeValue`; None if they depend on data. `mask` likewise
+    `number` counts the accesses of the program. `addresses` (bytes, int64) have the rank of `type`; an axis
+    of length 1 stands for equal elements, as in `RuntimeValue`; None if they depend on data. `mask` likewise
     (None: every element); `certain` is False if data decide about the mask, or whether the code runs at all.
     `base` is the position of the kernel's argument that they point into, None if it is unknown. `size` is in
-    bytes per element. `epoch` counts the barriers before it. `iterations` are the indices of the loops around.
-    `loads` are the numbers of the loads that what is stored was computed from, `uniform` the axes along which
-    all stored elements are equal. `value` is what is stored if it is a known integer or a float constant.
-    `partition` is that of a warp-specialized program. `other` is what a masked load gives where the mask is
-    off, as far as known, None without it. `result` names the result.
+    bytes per element. `epoch` counts the barriers before it. `iterations` has the index of each loop around.
+    `origin` says from which loads a stored value comes, `uniform` along which axes all stored elements are
+    equal. `value` is what is stored if it is a known integer or a float constant. `partition` is that of a
+    warp-specialized program. `other` is what a masked load gives where the mask is off; None without it.
     """
 
     kind: str
@@ -76,11 +78,16 @@ class Access:
     type: Type
     epoch: int
     iterations: tuple[int, ...] = ()
-    loads: frozenset[int] = frozenset()
+    origin: Origin = Origin()
     uniform: frozenset[int] = frozenset()
     value: float | None = None
     partition: int = 0
     other: RuntimeValue | None = None
+
+    @property
+    def loads(self) -> frozenset[int]:
+        """Return the numbers of the loads that what is stored was computed from."""
+        return self.origin.loads
 
     @property
     def line(self) -> int:
@@ -136,7 +143,8 @@ def owners_by_layout(layout: LinearLayout) -> Owners:
     grid = element_grid(layout)
     lanes = grid.shape[1]
     threads = grid.size // grid.shape[0]
-    held = np.broadcast_to(np.arange(threads).reshape(grid.shape[3], grid.shape[2], lanes).T[None], grid.shape)
+    threads_of = np.arange(threads).reshape(grid.shape[:0:-1]).T
+    held = np.broadcast_to(threads_of, grid.shape)
     size = int(np.prod(layout.shape))
     first, last = np.full(size, threads, np.int64), np.zeros(size, np.int64)
     np.minimum.at(first, grid.reshape(-1), held.reshape(-1))
@@ -147,31 +155,42 @@ def owners_by_layout(layout: LinearLayout) -> Owners:
 class AccessDomain:
     """Records the accesses of global memory. `accesses` has those of all programs that were executed.
 
-    `barriers` are the lines (indices) of the stage at which the final code has a barrier of the block;
-    `bases` are the arguments to record (None: all).
+    `barriers` are the lines (indices) of the stage at which the final code has a barrier of the block.
+    `waits` are the programs that wait in a loop until memory changes.
     """
 
-    def __init__(self, barriers: Collection[int] = (), bases: Collection[int] | None = None) -> None:
+    def __init__(self, barriers: Collection[int] = ()) -> None:
         self.accesses: list[Access] = []
+        self.waits: set[ProgramId] = set()
         self.machine: StageInterpreter | None = None
         self._barriers = frozenset(barriers)
-        self._bases = None if bases is None else frozenset(bases)
         self._program_id: ProgramId = (0, 0, 0)
-        self._epoch = 0
+        # By partition: the barriers so far, and whether the operation before ends with one.
+        self._epochs: Counter[int] = Counter()
+        self._pending: set[int] = set()
         self._number = 0
         self._undecided = 0
 
     def observe(self, step: Op, operands: Sequence[Item]) -> None:
-        """Count the barriers of the block."""
+        """Count the barriers of the block; that of an atomic operation comes after it."""
+        partition = self.machine.frame.partition if self.machine else 0
+        if partition in self._pending:
+            self._pending.remove(partition)
+            self._epochs[partition] += 1
         if step.line in self._barriers:
-            self._epoch += 1
+            if "atomic" in step.opcode:
+                self._pending.add(partition)
+            else:
+                self._epochs[partition] += 1
 
     # What the machine asks.
 
     def begin(self, program: StageProgram, program_id: ProgramId) -> None:
         """Begin the execution of a program of the launch."""
         self._program_id = program_id
-        self._epoch = self._number = self._undecided = 0
+        self._epochs.clear()
+        self._pending.clear()
+        self._number = self._undecided = 0
 
     def enter(self, block: OpBlock) -> None:
         """Ignore which block is executed."""
@@ -182,6 +201,8 @@ class AccessDomain:
     def undecided(self, step: Op, begins: bool) -> bool:
         """Follow code of which data decide whether it runs: its accesses are not certain."""
         self._undecided += 1 if begins else -1
+        if step.opcode == "scf.while":
+            self.waits.add(self._program_id)
         return True
 
     def constant(self, number: float, type_: Type) -> RuntimeValue:
@@ -211,7 +232,7 @@ class AccessDomain:
     def select(
         self, step: Op, condition: RuntimeValue, one: RuntimeValue, other: RuntimeValue
     ) -> RuntimeValue:
-        """Return `one` where the condition holds, else `other`; known only if the condition decides for all."""
+        """Return `one` where the condition holds, else `other`; known if the condition is one for all."""
         type_ = step.types[0] if len(step.types) == 1 else one.type
         if condition.known and bool(np.all(condition.data)):
             return replace(one, type=type_)
@@ -239,9 +260,7 @@ class AccessDomain:
         """Record a load; what it reads is not known."""
         number = self._add(LOAD, step, address, mask, type_, other=other)
         operands = [address, *(value for value in (mask, other) if value is not None)]
-        loads = frozenset([number]) if number is not None else frozenset()
-        result = _unknown(type_, operands)
-        return replace(result, note=Origin(loads))
+        return replace(_unknown(type_, operands), note=Origin(frozenset([number])))
 
     def store(self, step: Op, address: RuntimeValue, value: RuntimeValue, mask: RuntimeValue | None) -> None:
         """Record a store."""
@@ -254,8 +273,7 @@ class AccessDomain:
         number = self._add(ATOMIC, step, address, mask, values[0].type, values)
         if not step.results:
             return None
-        loads = frozenset([number]) if number is not None else frozenset()
-        return replace(_unknown(step.types[0], [address, *values]), note=Origin(loads))
+        return replace(_unknown(step.types[0], [address, *values]), note=Origin(frozenset([number])))
 
     def reduce(self, step: Op, operands: Sequence[RuntimeValue], combine: Combine) -> list[RuntimeValue]:
         """Return the results of `tt.reduce`, known if all operands are."""
@@ -269,13 +287,13 @@ class AccessDomain:
             results = [part.data[0] for part in parts]
             return [RuntimeValue(data.reshape(_dropped(operand, axis)), type_)
                     for data, operand, type_ in zip(results, operands, step.types, strict=True)]  # fmt: skip
-        return [_unknown(type_, operands, _dropped(_widest(operands), axis)) for type_ in step.types]
+        return [_combined(type_, operands, _dropped(_widest(operands), axis)) for type_ in step.types]
 
     def scan(self, step: Op, operands: Sequence[RuntimeValue], combine: Combine) -> list[RuntimeValue]:
         """Return the results of `tt.scan`, known if all operands are."""
         axis = step.number("axis")
         if not all(operand.known for operand in operands) or step.flag("reverse"):
-            return [_unknown(type_, operands, type_.shape) for type_ in step.types]
+            return [_combined(type_, operands) for type_ in step.types]
         parts = [_first(operand, axis) for operand in operands]
         distance, length = 1, len(parts[0].data)
         while distance < length:
@@ -295,15 +313,15 @@ class AccessDomain:
 
     def histogram(self, step: Op, value: RuntimeValue, mask: RuntimeValue | None) -> RuntimeValue:
         """Return the result of `tt.histogram`, which is not known."""
-        return _unknown(step.types[0], [value], step.types[0].shape)
+        return _combined(step.types[0], [value])
 
     def gather(self, step: Op, source: RuntimeValue, index: RuntimeValue) -> RuntimeValue:
         """Return elements of `source`, which are not known."""
-        return _unknown(step.types[0], [source, index], step.types[0].shape)
+        return _combined(step.types[0], [source, index])
 
     def dot(self, step: Op, a: RuntimeValue, b: RuntimeValue, accumulator: RuntimeValue) -> RuntimeValue:
         """Return a product of matrices, which is not known."""
-        return _unknown(accumulator.type, [a, b, accumulator], accumulator.type.shape)
+        return _combined(accumulator.type, [a, b, accumulator])
 
     # The record.
 
@@ -316,12 +334,9 @@ class AccessDomain:
         element_type: Type,
         values: Sequence[RuntimeValue] = (),
         other: RuntimeValue | None = None,
-    ) -> int | None:
-        """Add an access, unless its argument is not recorded; return its number."""
-        base = base_of(address)
+    ) -> int:
+        """Add an access; return its number."""
         self._number += 1
-        if self._bases is not None and base is not None and base not in self._bases:
-            return None
         frame = self.machine.frame if self.machine else None
         last = values[-1] if values else None
         is_known = mask is None or mask.known
@@ -334,12 +349,12 @@ class AccessDomain:
                 address.data if address.known else None,
                 mask.data != 0 if mask is not None and mask.known else None,
                 is_known and not self._undecided,
-                base,
+                base_of(address),
                 size_in_bytes(element_type.element),
                 replace(address.type, element=element_type.element),
-                self._epoch,
+                self._epochs[frame.partition if frame else 0],
                 tuple(frame.iterations) if frame else (),
-                _origin(values).loads,
+                _origin(values),
                 _equal_axes(last) if last is not None else frozenset(),
                 _number_of(last) if last is not None else None,
                 frame.partition if frame else 0,
@@ -369,13 +384,24 @@ def _unknown(
 
 def _origin(operands: Iterable[RuntimeValue]) -> Origin:
     loads: frozenset[int] = frozenset()
+    combined: frozenset[int] = frozenset()
     base = None
     for operand in operands:
         if isinstance(operand.note, Origin):
             loads |= operand.note.loads
+            combined |= operand.note.combined
         if operand.type.element.startswith("!tt.ptr") and base is None:
             base = base_of(operand)
-    return Origin(loads, base)
+    return Origin(loads, combined, base)
+
+
+def _combined(
+    type_: Type, operands: Sequence[RuntimeValue], shape: Sequence[int] | None = None
+) -> RuntimeValue:
+    """Return a value that is not known, each element of which depends on several of the operands."""
+    value = _unknown(type_, operands, type_.shape if shape is None else shape)
+    origin = _origin(operands)
+    return replace(value, note=Origin(origin.loads, origin.loads))
 
 
 def _number_of(value: RuntimeValue) -> float | None:
@@ -415,12 +441,13 @@ class AccessRecord:
     """What programs of a launch accessed, program by program.
 
     `executed` are the programs that were executed to their end, `unanswered` maps others to the reason why
-    they were not; `accesses` of such a program are those up to there.
+    they were not; `accesses` of such a program are those up to there. `waits` are as in `AccessDomain`.
     """
 
     program: StageProgram
     launch: KernelLaunch
     accesses: list[Access]
+    waits: set[ProgramId]
     executed: list[ProgramId] = field(default_factory=list)
     unanswered: dict[ProgramId, UnansweredError] = field(default_factory=dict)
 
@@ -451,28 +478,33 @@ def recorded(
     launch: KernelLaunch,
     programs: Iterable[ProgramId],
     barriers: Collection[int] = (),
-    bases: Collection[int] | None = None,
-    limits: ExecutionLimits | None = None,
+    budget: int = 1 << 60,
 ) -> AccessRecord:
     """Execute programs of a launch and record what they access. Never raises.
 
-    `barriers` and `bases` are as in `AccessDomain`. Ends with the first program that cannot be executed: the
+    `barriers` are as in `AccessDomain`. Ends before `budget` would be exceeded, by elements of results and 500
+    for each operation, which takes as long. Ends with the first program that cannot be executed: the
     others would fail at the same operation.
     """
-    domain = AccessDomain(barriers, bases)
-    record = AccessRecord(program, launch, domain.accesses)
+    domain = AccessDomain(barriers)
+    record = AccessRecord(program, launch, domain.accesses, domain.waits)
     try:
-        machine = StageInterpreter(program, domain, launch, limits)
+        machine = StageInterpreter(program, domain, launch)
     except UnansweredError as error:
         record.unanswered[0, 0, 0] = error
         return record
     domain.machine = machine
     machine.observe = domain.observe
+    cost = 0
     for program_id in programs:
+        if cost and budget < cost:
+            break
         try:
             machine.run(program_id)
         except UnansweredError as error:
             record.unanswered[program_id] = error
             break
         record.executed.append(program_id)
+        cost = machine.elements + 500 * machine.steps
+        budget -= cost
     return record

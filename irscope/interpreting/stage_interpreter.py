@@ -328,9 +328,7 @@ def _if(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
             return (yield from machine.block(step.regions[number], frame))
         return []
     has_effects = any(_has_effects(region) for region in step.regions)
-    if not isinstance(condition, RuntimeValue) or (
-        has_effects and not machine.domain.undecided(step, True)
-    ):
+    if not isinstance(condition, RuntimeValue) or (has_effects and not machine.domain.undecided(step, True)):
         raise UnansweredError("a branch depends on data", step)
     branches: list[Results] = []
     for region in step.regions:
