@@ -25,11 +25,10 @@ from irscope.interpreting.runtime_values import (
     RuntimeValue,
     size_in_bytes,
 )
-from irscope.interpreting.shapes import element_grid
+from irscope.interpreting.shapes import Owners, owners
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
-from irscope.layouts.linear import LinearLayout
 
 LOAD, STORE, ATOMIC = "load", "store", "atomic"
 ProgramId = tuple[int, int, int]
@@ -42,14 +41,15 @@ class Origin:
     """What is remembered of a value that is not known.
 
     `loads` are the numbers of the accesses that it was computed from; each element depends on all elements,
-    or on those of a row, of the loads in `combined`: they were reduced. `base` is the argument that an
-    address points into, `number` the value of a float constant.
+    or on those of a row, of the loads in `combined`: they were reduced. `bases` are the arguments that they
+    loaded from. `base` is the argument that an address points into, `number` the value of a float constant.
     """
 
     loads: frozenset[int] = frozenset()
     combined: frozenset[int] = frozenset()
     base: int | None = None
     number: float | None = None
+    bases: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,11 @@ class Access:
         return self.origin.loads
 
     @property
+    def updates(self) -> frozenset[int]:
+        """Return the arguments from which the loads came that what is stored was computed from."""
+        return self.origin.bases
+
+    @property
     def line(self) -> int:
         """Return the line of the kernel's Python (0: unknown)."""
         return self.step.source_line
@@ -114,42 +119,6 @@ class Access:
     def offset(self) -> NDArray[np.int64]:
         """Return the index, in elements, of each active address in what `base` points to."""
         return (self.active % ARGUMENT_SPACING) // self.size
-
-
-@dataclass(frozen=True)
-class Owners:
-    """The threads that hold each element of a tensor, by row-major index: the first and the last of them.
-
-    A store is made by the first thread alone, as Triton's lowering does; all of them load.
-    """
-
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    lanes: int
-
-
-def owners(program: StageProgram, type_: Type, warps: int, lanes: int) -> Owners:
-    """Return the owners of the elements of a tensor, or of a scalar, which every thread has.
-
-    Raises UnansweredError if the layout is not supported.
-    """
-    if not type_.shape:
-        return Owners(np.zeros(1, np.int64), np.full(1, warps * lanes - 1), lanes)
-    return owners_by_layout(program.layout(type_))
-
-
-def owners_by_layout(layout: LinearLayout) -> Owners:
-    """Return the owners of the elements of a tensor in a layout."""
-    grid = element_grid(layout)
-    lanes = grid.shape[1]
-    threads = grid.size // grid.shape[0]
-    threads_of = np.arange(threads).reshape(grid.shape[:0:-1]).T
-    held = np.broadcast_to(threads_of, grid.shape)
-    size = int(np.prod(layout.shape))
-    first, last = np.full(size, threads, np.int64), np.zeros(size, np.int64)
-    np.minimum.at(first, grid.reshape(-1), held.reshape(-1))
-    np.maximum.at(last, grid.reshape(-1), held.reshape(-1))
-    return Owners(first, last, lanes)
 
 
 class AccessDomain:
@@ -260,7 +229,7 @@ class AccessDomain:
         """Record a load; what it reads is not known."""
         number = self._add(LOAD, step, address, mask, type_, other=other)
         operands = [address, *(value for value in (mask, other) if value is not None)]
-        return replace(_unknown(type_, operands), note=Origin(frozenset([number])))
+        return replace(_unknown(type_, operands), note=_loaded(number, address))
 
     def store(self, step: Op, address: RuntimeValue, value: RuntimeValue, mask: RuntimeValue | None) -> None:
         """Record a store."""
@@ -273,7 +242,7 @@ class AccessDomain:
         number = self._add(ATOMIC, step, address, mask, values[0].type, values)
         if not step.results:
             return None
-        return replace(_unknown(step.types[0], [address, *values]), note=Origin(frozenset([number])))
+        return replace(_unknown(step.types[0], [address, *values]), note=_loaded(number, address))
 
     def reduce(self, step: Op, operands: Sequence[RuntimeValue], combine: Combine) -> list[RuntimeValue]:
         """Return the results of `tt.reduce`, known if all operands are."""
@@ -371,6 +340,11 @@ def base_of(address: RuntimeValue) -> int | None:
     return int(address.data.flat[0]) // ARGUMENT_SPACING - 1 if address.data.size else None
 
 
+def _loaded(number: int, address: RuntimeValue) -> Origin:
+    base = base_of(address)
+    return Origin(frozenset([number]), bases=frozenset() if base is None else frozenset([base]))
+
+
 def _unknown(
     type_: Type, operands: Sequence[RuntimeValue], shape: Sequence[int] | None = None
 ) -> RuntimeValue:
@@ -385,14 +359,16 @@ def _unknown(
 def _origin(operands: Iterable[RuntimeValue]) -> Origin:
     loads: frozenset[int] = frozenset()
     combined: frozenset[int] = frozenset()
+    bases: frozenset[int] = frozenset()
     base = None
     for operand in operands:
         if isinstance(operand.note, Origin):
             loads |= operand.note.loads
             combined |= operand.note.combined
+            bases |= operand.note.bases
         if operand.type.element.startswith("!tt.ptr") and base is None:
             base = base_of(operand)
-    return Origin(loads, combined, base)
+    return Origin(loads, combined, base, bases=bases)
 
 
 def _combined(
@@ -401,7 +377,7 @@ def _combined(
     """Return a value that is not known, each element of which depends on several of the operands."""
     value = _unknown(type_, operands, type_.shape if shape is None else shape)
     origin = _origin(operands)
-    return replace(value, note=Origin(origin.loads, origin.loads))
+    return replace(value, note=replace(origin, combined=origin.loads))
 
 
 def _number_of(value: RuntimeValue) -> float | None:
@@ -441,7 +417,8 @@ class AccessRecord:
     """What programs of a launch accessed, program by program.
 
     `executed` are the programs that were executed to their end, `unanswered` maps others to the reason why
-    they were not; `accesses` of such a program are those up to there. `waits` are as in `AccessDomain`.
+    they were not; `accesses` of such a program are those up to there. `waits` are as in `AccessDomain`,
+    `cost` is as the budget of `recorded`.
     """
 
     program: StageProgram
@@ -449,6 +426,7 @@ class AccessRecord:
     accesses: list[Access]
     waits: set[ProgramId]
     executed: list[ProgramId] = field(default_factory=list)
+    cost: int = 0
     unanswered: dict[ProgramId, UnansweredError] = field(default_factory=dict)
 
     @property
@@ -482,8 +460,8 @@ def recorded(
 ) -> AccessRecord:
     """Execute programs of a launch and record what they access. Never raises.
 
-    `barriers` are as in `AccessDomain`. Ends before `budget` would be exceeded, by elements of results and 500
-    for each operation, which takes as long. Ends with the first program that cannot be executed: the
+    `barriers` are as in `AccessDomain`. Ends before `budget` would be exceeded, by elements of results and
+    500 for each operation, which takes as long. Ends with the first program that cannot be executed: the
     others would fail at the same operation.
     """
     domain = AccessDomain(barriers)
@@ -497,7 +475,7 @@ def recorded(
     machine.observe = domain.observe
     cost = 0
     for program_id in programs:
-        if cost and budget < cost:
+        if cost and record.cost + cost > budget:
             break
         try:
             machine.run(program_id)
@@ -506,5 +484,5 @@ def recorded(
             break
         record.executed.append(program_id)
         cost = machine.elements + 500 * machine.steps
-        budget -= cost
+        record.cost += cost
     return record

@@ -23,11 +23,11 @@ from irscope.interpreting.access_record import (
     STORE,
     Access,
     AccessRecord,
-    Owners,
     ProgramId,
     recorded,
 )
 from irscope.interpreting.runtime_values import ARGUMENT_SPACING
+from irscope.interpreting.shapes import Owners
 from irscope.interpreting.stage_interpreter import KernelLaunch
 from irscope.interpreting.stage_program import Op, StageProgram
 from irscope.interpreting.unanswered import UnansweredError
@@ -38,11 +38,11 @@ Numbers = NDArray[np.int64]
 # Kinds of `Race`: between threads of a program, between elements of one store, between programs.
 THREADS, ELEMENTS, PROGRAMS = "threads", "elements", "programs"
 
-# Operations that are no barrier, whatever the barriers at their location: they only compute or access memory.
+# Operations that are no barrier, whatever is at their location: they only compute or access memory.
 _NO_BARRIERS: tuple[str, ...] = (
-    "arith.", "math.", "scf.", "tt.load", "tt.store", "tt.splat", "tt.addptr", "tt.broadcast", "tt.make_range",
-    "tt.expand_dims", "tt.get_", "tt.return", "tt.func", "tt.call", "ttg.async_copy", "amdg.buffer_load",
-    "amdg.buffer_store", "ttg.memdesc", "ttg.async_commit",
+    "arith.", "math.", "scf.", "tt.load", "tt.store", "tt.splat", "tt.addptr", "tt.broadcast",
+    "tt.make_range", "tt.expand_dims", "tt.get_", "tt.return", "tt.func", "tt.call",
+    "ttg.async_copy", "amdg.buffer_load", "amdg.buffer_store", "ttg.memdesc", "ttg.async_commit",
 )  # fmt: skip
 # So many elements of accesses between two barriers, or of one argument, are compared.
 _MOST_ELEMENTS = 6_000_000
@@ -235,7 +235,9 @@ def _between_threads(record: AccessRecord, accesses: list[Access], result: Races
     entries = _sorted_entries(near, makers)
     lanes = held[0].lanes
     for mine, others in entries.pairs(entries.kinds == 1):
-        differ = (entries.first[mine] != entries.first[others]) | (entries.last[mine] != entries.first[others])
+        differ = (entries.first[mine] != entries.first[others]) | (
+            entries.last[mine] != entries.first[others]
+        )
         differ &= entries.kinds[mine] != 2
         yield from _thread_races(entries, mine[differ], others[differ], lanes)
 
@@ -262,9 +264,7 @@ def _thread_races(entries: _Entries, mine: Numbers, others: Numbers, lanes: int)
         yield _race(THREADS, entries, a, b, lanes)
 
 
-def _by_access(
-    entries: _Entries, mine: Numbers, others: Numbers
-) -> Iterator[tuple[int, int, Numbers]]:
+def _by_access(entries: _Entries, mine: Numbers, others: Numbers) -> Iterator[tuple[int, int, Numbers]]:
     """Yield each pair of accesses with the places of its elements in `mine` and `others`."""
     count = len(entries.accesses)
     keys = entries.access[mine] * count + entries.access[others]
@@ -287,13 +287,19 @@ def _differ(access: Access, one: Numbers, other: Numbers) -> bool:
 
 def _race(kind: str, entries: _Entries, a: Numbers, b: Numbers, lanes: int, undecided: str = "") -> Race:
     """Return the race between elements, with two of different warps as the example if there are any."""
-    threads = entries.first[a], np.where(entries.first[b] != entries.first[a], entries.first[b], entries.last[b])
+    threads = (
+        entries.first[a],
+        np.where(entries.first[b] != entries.first[a], entries.first[b], entries.last[b]),
+    )
     # The first thread that has an element may be the one that wrote it, the last one is another.
     same = threads[0] == threads[1]
     mine = np.where(same, entries.last[a], threads[0])
     apart = np.flatnonzero(mine // lanes != threads[1] // lanes)
     place = int(apart[0]) if len(apart) else 0
-    one, two = entries.accesses[int(entries.access[a[place]])], entries.accesses[int(entries.access[b[place]])]
+    one, two = (
+        entries.accesses[int(entries.access[a[place]])],
+        entries.accesses[int(entries.access[b[place]])],
+    )
     sides = (
         Side(one, int(entries.element[a[place]]), int(mine[place])),
         Side(two, int(entries.element[b[place]]), int(threads[1][place])),
@@ -362,7 +368,8 @@ class Synchronization:
         """Return why two accesses of different programs may be ordered; "" if nothing orders them."""
         if self._record.waits or self._assembly:
             return "a program waits for another one"
-        if self._released(one) and self._acquired(two) or self._released(two) and self._acquired(one):
+        handed_over = [self._released(a) and self._acquired(b) for a, b in ((one, two), (two, one))]
+        if any(handed_over):
             return "atomic operations may order the programs"
         return ""
 
@@ -406,9 +413,7 @@ def launch_races(
     result = races(record)
     unanswered = next(iter(record.unanswered.values()), None)
     unknown = tuple(result.unknown.values())
-    return LaunchRaces(
-        result.races, record, len(record.executed), total, unanswered, unknown, result.skipped
-    )
+    return LaunchRaces(result.races, record, len(record.executed), total, unanswered, unknown, result.skipped)
 
 
 def first_programs(grid: tuple[int, int, int]) -> Iterator[ProgramId]:
