@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -35,8 +35,9 @@ from irscope.languages.document import Document
 
 Numbers = NDArray[np.int64]
 
-# Kinds of `Race`: between threads of a program, between elements of one store, between programs.
-THREADS, ELEMENTS, PROGRAMS = "threads", "elements", "programs"
+# Kinds of `Race`: between threads of a program, between elements of one store, between programs, and between a
+# thread that releases a lock and others that still store what it guards.
+THREADS, ELEMENTS, PROGRAMS, RELEASE = "threads", "elements", "programs", "release"
 
 # Operations that are no barrier, whatever is at their location: they only compute or access memory.
 _NO_BARRIERS: tuple[str, ...] = (
@@ -97,6 +98,8 @@ class Races:
     races: list[Race] = field(default_factory=list)
     unknown: dict[int, Op] = field(default_factory=dict)
     skipped: bool = False
+    # By program and the number of a load: the lines of the stores of what was computed from it.
+    used: dict[ProgramId, dict[int, set[int]]] = field(default_factory=dict)
 
 
 def barrier_lines(stage: Document, final: Document | None) -> frozenset[int]:
@@ -176,6 +179,9 @@ def races(record: AccessRecord) -> Races:
     result = Races()
     known: dict[int, list[Access]] = {}
     for access in record.accesses:
+        lines = result.used.setdefault(access.program, {})
+        for load in access.loads:
+            lines.setdefault(load, set()).add(access.step.line)
         if access.addresses is None or access.base is None:
             result.unknown.setdefault(access.step.line, access.step)
         elif access.base < ARGUMENTS and len(access.elements):
@@ -234,16 +240,22 @@ def _between_threads(record: AccessRecord, accesses: list[Access], result: Races
         makers.append((first, last if access.kind == LOAD else first))
     entries = _sorted_entries(near, makers)
     lanes = held[0].lanes
+    used = result.used[near[0].program]
     for mine, others in entries.pairs(entries.kinds == 1):
         differ = (entries.first[mine] != entries.first[others]) | (
             entries.last[mine] != entries.first[others]
         )
         differ &= entries.kinds[mine] != 2
-        yield from _thread_races(entries, mine[differ], others[differ], lanes)
+        yield from _thread_races(entries, mine[differ], others[differ], lanes, used)
 
 
-def _thread_races(entries: _Entries, mine: Numbers, others: Numbers, lanes: int) -> Iterator[Race]:
-    """Yield a race for each pair of accesses among pairs of elements whose threads differ."""
+def _thread_races(
+    entries: _Entries, mine: Numbers, others: Numbers, lanes: int, used: Mapping[int, set[int]]
+) -> Iterator[Race]:
+    """Yield a race for each pair of accesses among pairs of elements whose threads differ.
+
+    `used` maps the number of a load to the lines of the stores of what was computed from it.
+    """
     for number, other, chosen in _by_access(entries, mine, others):
         one, two = entries.accesses[number], entries.accesses[other]
         a, b = mine[chosen], others[chosen]
@@ -255,11 +267,14 @@ def _thread_races(entries: _Entries, mine: Numbers, others: Numbers, lanes: int)
             one, two, a, b = two, one, b, a
         if one.kind == LOAD and two.kind == STORE:
             # A thread has what it loaded before it stores what it computed from that.
-            ordered = one.number in two.origin.combined
+            keep = np.full(len(a), one.number not in two.origin.combined)
             if one.number in two.loads and one.type.shape == two.type.shape:
-                keep = entries.element[a] != entries.element[b]
-                a, b = a[keep], b[keep]
-            if ordered or not len(a):
+                keep &= entries.element[a] != entries.element[b]
+            if one.number in used and used[one.number] != {two.step.line}:
+                # Other threads, which loaded the same, compute with it, and may load it later.
+                keep |= entries.first[a] != entries.last[a]
+            a, b = a[keep], b[keep]
+            if not len(a):
                 continue
         yield _race(THREADS, entries, a, b, lanes)
 
@@ -323,8 +338,8 @@ def _between_programs(record: AccessRecord, accesses: list[Access], result: Race
         return
     makers = []
     for access in accesses:
-        number = np.full(len(access.elements), programs[access.program])
-        makers.append((number, number))
+        maker = np.full(len(access.elements), programs[access.program])
+        makers.append((maker, maker))
     entries = _sorted_entries(accesses, makers)
     synchronization = Synchronization(record)
     for mine, others in entries.pairs(entries.kinds == 1):
@@ -337,9 +352,33 @@ def _between_programs(record: AccessRecord, accesses: list[Access], result: Race
             if one.program > two.program:
                 one, two, a, b = two, one, b, a
             reason = synchronization.between(one, two)
+            if reason:
+                yield from _early_releases(record, entries, synchronization, (one, two))
             if not (one.certain and two.certain):
                 reason = reason or "data decide whether both programs do it"
             yield _race(PROGRAMS, entries, a, b, 1, reason)
+
+
+def _early_releases(
+    record: AccessRecord, entries: _Entries, synchronization: Synchronization, sides: tuple[Access, Access]
+) -> Iterator[Race]:
+    """Yield stores of what a lock guards that other threads may make after one thread has released it."""
+    for access in sides:
+        release = synchronization.release(access)
+        if access.kind != STORE or release is None or release.epoch != access.epoch:
+            continue
+        if not access.type.shape or release.type.shape or release.partition != access.partition:
+            continue
+        try:
+            owners = record.owners(access.type)
+        except UnansweredError:
+            continue
+        threads = owners.first[access.elements]
+        last = int(np.argmax(threads))
+        if int(threads[last]) >= owners.lanes:
+            side = Side(access, int(access.elements[last]), int(threads[last]))
+            offset = int(access.offset[last])
+            yield Race(RELEASE, side, Side(release, 0, 0), offset, len(threads), owners.lanes)
 
 
 def _is_same_value(one: Access, two: Access) -> bool:
@@ -373,8 +412,13 @@ class Synchronization:
             return "atomic operations may order the programs"
         return ""
 
+    def release(self, access: Access) -> Access | None:
+        """Return the first atomic operation of the program after an access; None if there is none."""
+        later = (a for a in self._atomics.get(access.program, ()) if a.number > access.number)
+        return next(later, None)
+
     def _released(self, access: Access) -> bool:
-        return any(atomic.number > access.number for atomic in self._atomics.get(access.program, ()))
+        return self.release(access) is not None
 
     def _acquired(self, access: Access) -> bool:
         used = self._record.program.used

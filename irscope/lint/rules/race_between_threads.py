@@ -3,7 +3,8 @@
 **What it does.** Executes some programs of a launch and reports a store and a later load of the same element,
 a load and a later store, or two stores, by different threads of a program, if the compiled code has no
 barrier of the block between them; also one store that writes different values to one element. The layouts of
-the final TTGIR say which thread has which element.
+the final TTGIR say which thread has which element. It also reports a scalar atomic operation that lets other
+programs in, such as the release of a lock, if other threads of the program may still store what it guards.
 
 **Why is this bad?** Nothing orders the threads of a program between barriers: a thread loads what was there
 before, now and then, and on some GPUs and configs only. Triton puts barriers between accesses of shared
@@ -43,6 +44,8 @@ def race_between_threads(compiled: CompiledKernel, launch: ExecutedLaunch) -> It
             yield _between_accesses(compiled, launch, race)
         elif race.kind == "elements":
             yield _within_store(compiled, launch, race)
+        elif race.kind == "release":
+            yield _early_release(compiled, launch, race)
 
 
 def _between_accesses(compiled: CompiledKernel, launch: ExecutedLaunch, race: Race) -> Diagnostic:
@@ -80,6 +83,17 @@ def _within_store(compiled: CompiledKernel, launch: ExecutedLaunch, race: Race) 
     )
     fix = "give each element an offset of its own, mask off all but one, or use an atomic operation"
     return compiled.diagnostic(RULE, one_line(message), fix, access.line or None)
+
+
+def _early_release(compiled: CompiledKernel, launch: ExecutedLaunch, race: Race) -> Diagnostic:
+    store, release = race.first.access, race.second.access
+    message = (
+        f"line {release.line} lets other programs in while threads of this one may still store at line "
+        f"{store.line}: one thread does the atomic operation, with no barrier before it, and "
+        f"{_thread(race, race.first)} stores {launch.element(race.base, race.offset)}; at {launch.text}"
+    )
+    fix = f"put tl.debug_barrier() between line {store.line} and line {release.line}"
+    return compiled.diagnostic(RULE, one_line(message), fix, release.line or None)
 
 
 def _verb(kind: str) -> str:
