@@ -117,8 +117,8 @@ class Access:
 
     @property
     def offset(self) -> NDArray[np.int64]:
-        """Return the index, in elements, of each active address in what `base` points to."""
-        return (self.active % ARGUMENT_SPACING) // self.size
+        """Return the element of what `base` points to, which may be negative, of each active address."""
+        return (self.active - ((self.base or 0) + 1) * ARGUMENT_SPACING) // self.size
 
 
 class AccessDomain:
@@ -334,10 +334,11 @@ class AccessDomain:
 
 
 def base_of(address: RuntimeValue) -> int | None:
-    """Return the position of the argument that addresses point into; None if it is unknown."""
+    """Return the position of the argument that addresses point into, or near; None if it is unknown."""
     if not address.known:
         return address.note.base if isinstance(address.note, Origin) else None
-    return int(address.data.flat[0]) // ARGUMENT_SPACING - 1 if address.data.size else None
+    first = int(address.data.flat[0]) if address.data.size else 0
+    return (first + ARGUMENT_SPACING // 2) // ARGUMENT_SPACING - 1
 
 
 def _loaded(number: int, address: RuntimeValue) -> Origin:

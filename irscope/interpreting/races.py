@@ -35,8 +35,8 @@ from irscope.languages.document import Document
 
 Numbers = NDArray[np.int64]
 
-# Kinds of `Race`: between threads of a program, between elements of one store, between programs, and between a
-# thread that releases a lock and others that still store what it guards.
+# Kinds of `Race`: between threads of a program, between elements of one store, between programs, and between
+# a thread that releases a lock and others that still store what it guards.
 THREADS, ELEMENTS, PROGRAMS, RELEASE = "threads", "elements", "programs", "release"
 
 # Operations that are no barrier, whatever is at their location: they only compute or access memory.
@@ -98,8 +98,9 @@ class Races:
     races: list[Race] = field(default_factory=list)
     unknown: dict[int, Op] = field(default_factory=dict)
     skipped: bool = False
-    # By program and the number of a load: the lines of the stores of what was computed from it.
-    used: dict[ProgramId, dict[int, set[int]]] = field(default_factory=dict)
+    # By program: the most threads that make a store of what was computed from the load of this number, and,
+    # by the negative number of a store, how many make it.
+    used: dict[ProgramId, dict[int, int]] = field(default_factory=dict)
 
 
 def barrier_lines(stage: Document, final: Document | None) -> frozenset[int]:
@@ -117,6 +118,12 @@ def barrier_lines(stage: Document, final: Document | None) -> frozenset[int]:
         if not operation.opcode.startswith(_NO_BARRIERS)
         and (locations is None or operation.location in locations)
     )
+
+
+def written_barriers(stage: Document) -> frozenset[int]:
+    """Return the lines of the barriers of a stage itself, such as `tl.debug_barrier`."""
+    opcodes = ("ttg.barrier", "gpu.barrier")
+    return frozenset(operation.line for operation in stage.operations if operation.opcode in opcodes)
 
 
 def _is_barrier(opcode: str) -> bool:
@@ -179,9 +186,11 @@ def races(record: AccessRecord) -> Races:
     result = Races()
     known: dict[int, list[Access]] = {}
     for access in record.accesses:
-        lines = result.used.setdefault(access.program, {})
+        used = result.used.setdefault(access.program, {})
+        if access.loads:
+            used[-access.number] = _thread_count(record, access)
         for load in access.loads:
-            lines.setdefault(load, set()).add(access.step.line)
+            used[load] = max(used.get(load, 0), used[-access.number])
         if access.addresses is None or access.base is None:
             result.unknown.setdefault(access.step.line, access.step)
         elif access.base < ARGUMENTS and len(access.elements):
@@ -197,6 +206,14 @@ def races(record: AccessRecord) -> Races:
         result.races += _between_programs(record, accesses, result)
     result.races = _one_per_lines(result.races)
     return result
+
+
+def _thread_count(record: AccessRecord, access: Access) -> int:
+    """Return how many threads make a store; 0 if it is unknown."""
+    try:
+        return record.owners(access.type).count
+    except UnansweredError:
+        return 0
 
 
 # Scratch memory, which only the compiler uses, comes after what arguments point to.
@@ -250,11 +267,11 @@ def _between_threads(record: AccessRecord, accesses: list[Access], result: Races
 
 
 def _thread_races(
-    entries: _Entries, mine: Numbers, others: Numbers, lanes: int, used: Mapping[int, set[int]]
+    entries: _Entries, mine: Numbers, others: Numbers, lanes: int, used: Mapping[int, int]
 ) -> Iterator[Race]:
     """Yield a race for each pair of accesses among pairs of elements whose threads differ.
 
-    `used` maps the number of a load to the lines of the stores of what was computed from it.
+    `used` is as in `Races`.
     """
     for number, other, chosen in _by_access(entries, mine, others):
         one, two = entries.accesses[number], entries.accesses[other]
@@ -270,8 +287,8 @@ def _thread_races(
             keep = np.full(len(a), one.number not in two.origin.combined)
             if one.number in two.loads and one.type.shape == two.type.shape:
                 keep &= entries.element[a] != entries.element[b]
-            if one.number in used and used[one.number] != {two.step.line}:
-                # Other threads, which loaded the same, compute with it, and may load it later.
+            if used.get(one.number, 0) > used.get(-two.number, 0):
+                # Threads that do not store here loaded the same for what they store, and may load it later.
                 keep |= entries.first[a] != entries.last[a]
             a, b = a[keep], b[keep]
             if not len(a):
@@ -321,7 +338,8 @@ def _race(kind: str, entries: _Entries, a: Numbers, b: Numbers, lanes: int, unde
     )
     count = len(np.unique(entries.address[a]))
     unit = min(access.size for access in entries.accesses)
-    offset = int(entries.address[a[place]]) * unit % ARGUMENT_SPACING // one.size
+    start = ((one.base or 0) + 1) * ARGUMENT_SPACING
+    offset = (int(entries.address[a[place]]) * unit - start) // one.size
     return Race(kind, *sides, offset, count, lanes, undecided)
 
 

@@ -170,6 +170,11 @@ class Owners:
     last: NDArray[np.int64]
     lanes: int
 
+    @property
+    def count(self) -> int:
+        """Return the number of threads that make a store."""
+        return len(np.unique(self.first))
+
 
 def owners(program: StageProgram, type_: Type, warps: int, lanes: int) -> Owners:
     """Return the owners of the elements of a tensor, or of a scalar, which every thread has.

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from irscope.interpreting.bits.expressions import Expressions
-from irscope.interpreting.races import LaunchRaces, Race, Side, barrier_lines, launch_races
+from irscope.interpreting.races import (
+    PROGRAMS,
+    LaunchRaces,
+    Race,
+    Side,
+    barrier_lines,
+    launch_races,
+    written_barriers,
+)
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
 from irscope.interpreting.stage_program import StageProgram
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
+from irscope.lint.diagnostic import lines_text
 from irscope.model import Launch, Variant
 from irscope.model.records import frozen_with_dict
 
@@ -25,8 +34,8 @@ _TENSOR = re.compile(r"\w+\[([\d, ]*)\]$")
 class ExecutedLaunch:
     """One launch of variants whose final TTGIR is equal; what rules ask for is executed when they ask.
 
-    `called` is the launch as the machine takes it. `final` is the LLVM IR, which says where the block has
-    barriers (None: the capture has none). `origin` says where the launch comes from: "" if it was recorded.
+    `called` is the launch as the machine takes it. `read_final` returns the LLVM IR, which says where the block
+    has barriers, or None if the capture has none. `origin` says where the launch comes from: "" if it was recorded.
     `budget` bounds what is executed, as in `launch_races`.
     """
 
@@ -34,15 +43,26 @@ class ExecutedLaunch:
     launch: Launch
     called: KernelLaunch
     program: StageProgram
-    final: Document | None
+    read_final: Callable[[], Document | None]
     budget: int
     origin: str = ""
 
     @cached_property
+    def final(self) -> Document | None:
+        """Return the LLVM IR, or None if the capture has none."""
+        return self.read_final()
+
+    @cached_property
     def races(self) -> LaunchRaces:
-        """Execute programs of the launch; return their races."""
-        barriers = barrier_lines(self.program.document, self.final)
-        return launch_races(self.program, self.called, barriers, self.budget)
+        """Execute programs of the launch; return their races.
+
+        The LLVM IR is read only if threads would race without the barriers that it adds.
+        """
+        stage = self.program.document
+        found = launch_races(self.program, self.called, written_barriers(stage), self.budget)
+        if all(race.kind == PROGRAMS for race in found.races):
+            return found
+        return launch_races(self.program, self.called, barrier_lines(stage, self.final), self.budget)
 
     @property
     def cost(self) -> int:
@@ -61,10 +81,9 @@ class ExecutedLaunch:
             for race in found.races
             if race.undecided
         ]
-        notes += [
-            f"the addresses of line {step.source_line} depend on data; not decided whether it races"
-            for step in found.unknown
-        ]
+        if found.unknown:
+            lines = lines_text({step.source_line for step in found.unknown})
+            notes.append(f"addresses at {lines} depend on data; not decided whether they race")
         if found.skipped:
             notes.append("too many elements are accessed to compare all; not decided whether they race")
         if found.unanswered is not None:
@@ -120,6 +139,6 @@ class ExecutedLaunch:
         name = self.parameter(position)
         match = _TENSOR.match(dict(self.launch.arguments).get(name, ""))
         sizes = tuple(int(size) for size in match[1].split(",") if size.strip()) if match else ()
-        if not sizes or offset >= math.prod(sizes):
-            return f"{name} + {offset:,}"
+        if not sizes or not 0 <= offset < math.prod(sizes):
+            return f"{name} {'-' if offset < 0 else '+'} {abs(offset):,}"
         return f"{name}[{', '.join(str(int(index)) for index in np.unravel_index(offset, sizes))}]"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.interpreting.stage_program import StageProgram
@@ -20,11 +21,13 @@ from irscope.workspace.bits import machine_launch
 from irscope.workspace.launch_expression import launched
 
 if TYPE_CHECKING:
+    from irscope.languages.document import Document
     from irscope.workspace.workspace import Workspace
 
 _STAGE, _FINAL = "ttgir", "llir"
-# What is executed of a launch, and of a capture, as in `launch_races`: 100 variants take a few seconds.
-_BUDGET, _CAPTURE_BUDGET = 3_000_000, 60_000_000
+# What is executed of a launch, and of a capture, as in `launch_races`: 100 variants take a few seconds. All
+# launches of a capture have equal shares.
+_BUDGET, _CAPTURE_BUDGET = 3_000_000, 40_000_000
 # The launches of one variant that are executed, and the samples of one range.
 _MOST_LAUNCHES, _MOST_SAMPLES = 12, 24
 _RANGE = re.compile(r"\b(\w+)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)")
@@ -40,7 +43,8 @@ class ExecutedLaunches:
         self._workspace = workspace
         self._texts = texts
         self._left = _CAPTURE_BUDGET
-        self._used = False
+        codes = {workspace.contents.key(v, _STAGE) for v in workspace.variants if _STAGE in v.artifacts}
+        self._share = min(_BUDGET, _CAPTURE_BUDGET // max(1, len(codes)))
         self.notes: list[str] = []
 
     def find(self, variants: Sequence[Variant]) -> Iterator[ExecutedLaunch]:
@@ -73,8 +77,8 @@ class ExecutedLaunches:
             self.notes += dict.fromkeys(f"{name}: {note}" for note in executed.undecided)
         if skipped:
             self.notes.append(
-                f"{name}: {skipped:,} of {len(groups):,} launches were not executed: they exceed the limit of "
-                "a capture, or cannot be read"
+                f"{name}: {skipped:,} of {pluralize(len(groups), 'launch')} not executed: beyond the limit "
+                "of a capture, or not readable"
             )
         if unlaunched:
             self.notes.append(
@@ -118,13 +122,18 @@ class ExecutedLaunches:
         variant, launch, origin = members[0]
         try:
             document = self._workspace.document(variant, _STAGE)
-            final = self._workspace.document(variant, _FINAL) if _FINAL in variant.artifacts else None
             called = machine_launch(variant, launch, document)
             program = StageProgram(document, triton_version(variant.toolchain.versions.get("triton", "")))
         except (UserError, UnansweredError):
             return None
+        read_final = partial(self._final, variant)
         variants = [variant for variant, _, _ in members]
-        return ExecutedLaunch(variants, launch, called, program, final, min(_BUDGET, self._left), origin)
+        return ExecutedLaunch(
+            variants, launch, called, program, read_final, min(self._share, self._left), origin
+        )
+
+    def _final(self, variant: Variant) -> Document | None:
+        return self._workspace.document(variant, _FINAL) if _FINAL in variant.artifacts else None
 
 
 def _samples(text: str) -> Iterator[tuple[str, str]]:

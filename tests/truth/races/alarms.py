@@ -2,7 +2,7 @@
 
     python -m tests.truth.races.alarms [--configs N] [GLOB ...]
 
-Prints each report, then how many launches were executed, with how many of their programs, and how long it took.
+Prints each report, then how many launches were executed, how many of them whole, and how long it took.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Checked:
 
 
 def checked(launch: Measured) -> Checked:
-    """Return what irscope says of a launch; there is no LLVM IR, so any operation that can be a barrier is."""
+    """Return what irscope says of a launch. Without LLVM IR, any operation that can be a barrier is one."""
     document = parse(launch.ttgir)
     start = time.process_time()
     program = StageProgram(document, launch.triton)
@@ -55,7 +55,9 @@ def checked(launch: Measured) -> Checked:
 
 
 def _text(race: Race) -> str:
-    sides = (f"{side.access.kind} line {side.access.step.line} {side.index}" for side in (race.first, race.second))
+    sides = (
+        f"{side.access.kind} line {side.access.step.line} {side.index}" for side in (race.first, race.second)
+    )
     return f"{race.kind}: {' and '.join(sides)}"
 
 
@@ -70,7 +72,9 @@ def main() -> None:
     """Print the reports, and the figures."""
     parser = argparse.ArgumentParser("python -m tests.truth.races.alarms")
     parser.add_argument("names", nargs="*", default=["*"], metavar="GLOB", help="only these kernels")
-    parser.add_argument("--configs", type=int, default=1 << 30, help="at most so many launches of each kernel")
+    parser.add_argument(
+        "--configs", type=int, default=1 << 30, help="at most so many launches of each kernel"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     kernels: set[str] = set()
@@ -88,8 +92,8 @@ def main() -> None:
             print(f"{answer.kernel}: {text}", flush=True)
     seconds.sort()
     print(
-        f"{len(kernels)} kernels, {launches} launches, {whole} of them executed whole: {reports} with reports; "
-        f"{seconds[len(seconds) // 2]:.2f} s per launch (median), {seconds[-1]:.2f} s at most"
+        f"{len(kernels)} kernels, {launches} launches, {whole} of them executed whole: {reports} with "
+        f"reports; {seconds[len(seconds) // 2]:.2f} s per launch (median), {seconds[-1]:.2f} s at most"
     )
     for reason, count in undecided.most_common():
         print(f"not decided in {count}: {reason}")

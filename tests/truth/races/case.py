@@ -1,4 +1,4 @@
-"""Describes a launch of a kernel with a race: a comment with the code of the rule marks the line of the report."""
+"""Describes a launch of a kernel with a race: a comment with the code of a rule marks the reported line."""
 
 from __future__ import annotations
 

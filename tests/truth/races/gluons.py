@@ -44,12 +44,13 @@ def swapped_warps(x, buf, out, B: gl.constexpr, num_warps: gl.constexpr):
 @gluon.jit
 def converted_in_warp(x, buf, out, B: gl.constexpr, num_warps: gl.constexpr):
     # The conversion stays in a warp: it is no barrier.
-    one: gl.constexpr = gl.BlockedLayout([1], [32], [num_warps], [0])
-    two: gl.constexpr = gl.BlockedLayout([2], [32], [num_warps], [0])
-    i = gl.arange(0, B, one)
+    one: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [num_warps, 1], [1, 0])
+    two: gl.constexpr = gl.BlockedLayout([1, 2], [1, 32], [num_warps, 1], [1, 0])
+    row, column = gl.arange(0, num_warps, gl.SliceLayout(1, one)), gl.arange(0, B, gl.SliceLayout(0, one))
+    i = row[:, None] * B + column[None, :]
     gl.store(buf + i, gl.load(x + i))
     j = gl.convert_layout(i, two)
-    other = gl.load(buf + B - 1 - j)  # IRS301
+    other = gl.load(buf + (j ^ B))  # IRS301
     gl.store(out + j, other)
 
 
@@ -83,11 +84,14 @@ def tiles_with_half_stride(x, out, N, BM: gl.constexpr, BN: gl.constexpr, num_wa
 
 
 CASES = (
-    case(two_layouts, (1,), (512,), (512,), (512,), B=512, num_warps=4, source="intel-xpu-backend-for-triton#7962"),
-    case(scratch_of_a_sanitizer, (1,), (1, 128), (1,), (1, 128), B=128, num_warps=4, source="triton#11459"),
+    case(two_layouts, (1,), (512,), (512,), (512,), B=512, num_warps=4,
+         source="intel-xpu-backend-for-triton#7962"),
+    case(scratch_of_a_sanitizer, (1,), (1, 128), (1,), (1, 128), B=128, num_warps=4,
+         source="triton#11459"),
     case(swapped_warps, (1,), (256,), (256,), (256,), B=256, num_warps=4),
-    case(converted_in_warp, (1,), (256,), (256,), (256,), B=256, num_warps=4),
+    case(converted_in_warp, (1,), (4, 64), (4, 64), (4, 64), B=64, num_warps=4),
     case(every_program_stores, (4,), (4, 512), (512,), B=512, num_warps=4),
-    case(lock_in_gluon, (4,), (4, 512), (512,), (torch.int32, 1), B=512, num_warps=4, source="triton#4542"),
+    case(lock_in_gluon, (4,), (4, 512), (512,), (torch.int32, 1), B=512, num_warps=4,
+         source="triton#4542"),
     case(tiles_with_half_stride, (4,), (256, 64), (256, 64), 64, BM=32, BN=64, num_warps=4),
 )  # fmt: skip

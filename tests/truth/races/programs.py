@@ -41,7 +41,9 @@ def same_id_twice(x, out, N, BM: tl.constexpr, BN: tl.constexpr):
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(0) * BN + tl.arange(0, BN)
     k = tl.program_id(1)
-    tl.store(out + m[:, None] * N + n[None, :], tl.load(x + k) + m[:, None] * 0.0 + n[None, :] * 0.0)  # IRS302
+    tl.store(
+        out + m[:, None] * N + n[None, :], tl.load(x + k) + m[:, None] * 0.0 + n[None, :] * 0.0
+    )  # IRS302
 
 
 @triton.jit
@@ -130,7 +132,7 @@ def causal_conv_state(x, state, out, N, W: tl.constexpr, B: tl.constexpr):
     i = tl.arange(0, B)
     old = tl.load(state + pid * B + i + W, mask=pid * B + i + W < N, other=0.0)
     tl.store(out + pid * B + i, old)
-    tl.store(state + pid * B + i, tl.load(x + pid * B + i))  # IRS302
+    tl.store(state + pid * B + i, tl.load(x + pid * B + i))  # IRS301 IRS302
 
 
 @triton.jit
@@ -149,7 +151,7 @@ def stream_k_without_lock(a, partial, c, TILES, B: tl.constexpr):
 @triton.jit
 def scalar_counter(counter, out, B: tl.constexpr):
     slot = tl.load(counter)
-    tl.store(counter, slot + 1)  # IRS302
+    tl.store(counter, slot + 1)  # IRS301 IRS302
     tl.store(out + tl.program_id(0) * B + tl.arange(0, B), slot)
 
 
@@ -173,11 +175,13 @@ CASES = (
     case(halo_in_place, (4,), (1024,), 1024, B=256),
     case(first_program_initializes, (4,), (256,), (256,), (4, 256), B=256),
     case(zeroed_while_added, (4,), (4, 256), (256,), B=256),
-    case(owned_rows, (4,), (16, 64), (16, 64), 16, 4, BT=8, D=64, source="fla#1249"),
+    case(owned_rows, (4,), (16, 64), (16, 64), 16, 4, BT=8, D=64,
+         source="fla#1249"),
     case(weight_gradient, (8,), (8, 200), (200,), 8, 200, B=256,),
     case(grouped_heads, (8,), (8, 64), (2, 64), H=8, G=4, D=64),
     case(causal_conv_state, (4,), (1024,), (1024,), (1024,), 1024, W=4, B=256),
-    case(stream_k_without_lock, (8,), (8, 256), (4, 256), (4, 256), 4, B=256, source="triton#10594"),
+    case(stream_k_without_lock, (8,), (8, 256), (4, 256), (4, 256), 4, B=256,
+         source="triton#10594"),
     case(scalar_counter, (4,), (torch.int32, 1), (torch.int32, 4, 64), B=64),
     case(persistent_overlap, (4,), (16, 256), (16, 256), 16, B=256),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Kernels in which threads of one program race: what one stores, another one loads or stores without a barrier."""
+"""Kernels in which threads of one program race: no barrier is between a store and what another one does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def transpose_through_scratch(x, scratch, out, M: tl.constexpr, N: tl.constexpr)
     m, n = tl.arange(0, M), tl.arange(0, N)
     tile = tl.load(x + m[:, None] * N + n[None, :])
     tl.store(scratch + m[:, None] * N + n[None, :], tile)
-    turned = tl.load(scratch + m[None, :] * N + n[:, None])  # IRS301
+    turned = tl.load(scratch + ((m[None, :] + 2) % M) * N + n[:, None])  # IRS301
     tl.store(out + n[:, None] * M + m[None, :], turned)
 
 
@@ -54,8 +54,8 @@ def in_place_shift(x, B: tl.constexpr):
 def jacobi_steps(x, B: tl.constexpr, STEPS: tl.constexpr):
     i = tl.arange(0, B)
     for _ in range(STEPS):
-        left = tl.load(x + tl.maximum(i - 1, 0))
-        right = tl.load(x + tl.minimum(i + 1, B - 1))
+        left = tl.load(x + tl.maximum(i - 1, 0))  # IRS301
+        right = tl.load(x + tl.minimum(i + 1, B - 1))  # IRS301
         tl.store(x + i, (left + right) * 0.5)  # IRS301
 
 
@@ -64,7 +64,7 @@ def two_stores_of_one_place(x, out, B: tl.constexpr):
     i = tl.arange(0, B)
     value = tl.load(x + i)
     tl.store(out + i, value)
-    tl.store(out + B - 1 - i, value)  # IRS301
+    tl.store(out + (i + 128) % B, value)  # IRS301
 
 
 @triton.jit
@@ -89,7 +89,7 @@ def prefix_sum_by_doubling(x, B: tl.constexpr):
     i = tl.arange(0, B)
     step = 1
     while step < B:
-        other = tl.load(x + i - step, mask=i >= step, other=0.0)
+        other = tl.load(x + i - step, mask=i >= step, other=0.0)  # IRS301
         tl.store(x + i, tl.load(x + i) + other)  # IRS301
         step *= 2
 
@@ -127,19 +127,19 @@ def two_loops(x, c, out, N, B: tl.constexpr):
         i = start + tl.arange(0, B)
         value = tl.load(x + i)
         tl.store(c + i, tl.maximum(value, 0.0))
-    for start in range(0, N, B // 4):
-        i = start + tl.arange(0, B // 4)
+    for start in range(0, N, B // 8):
+        i = start + tl.arange(0, B // 8)
         value = tl.load(c + i)  # IRS301
         tl.store(out + i, tl.sigmoid(value))
 
 
 @triton.jit
-def relu_then_dot(x, a, b, c, d, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr):
-    # triton#9887 with its two products, and no reduction between.
-    m, k, n = tl.arange(0, M), tl.arange(0, K), tl.arange(0, N)
+def relu_then_reread(x, a, c, d, M: tl.constexpr, K: tl.constexpr):
+    # triton#9887 with tiles of two dimensions: rows are read back by other warps.
+    m, k = tl.arange(0, M), tl.arange(0, K)
     hidden = tl.load(x + m[:, None] * K + k[None, :]) + tl.load(a + k)[None, :]
     tl.store(c + m[:, None] * K + k[None, :], tl.maximum(hidden, 0.0).to(tl.float16))
-    left = tl.load(c + m[:, None] + k[None, :] * M)  # IRS301
+    left = tl.load(c + ((m[:, None] + 4) % M) * K + k[None, :])  # IRS301
     tl.store(d + m[:, None] * K + k[None, :], left)
 
 
@@ -149,9 +149,10 @@ def wide_store_narrow_load(x, buf, out, B: tl.constexpr):
     i = tl.arange(0, B)
     value = tl.load(x + i)
     tl.store(buf + i, value)
-    pair = tl.reshape(i, (B // 8, 8))
-    back = tl.load(buf + tl.trans(pair))  # IRS301
-    tl.store(out + tl.trans(pair), back)
+    pair = tl.arange(0, B // 2) * 2
+    even = tl.load(buf + pair)  # IRS301
+    odd = tl.load(buf + pair + 1)  # IRS301
+    tl.store(out + tl.arange(0, B // 2), even + odd)
 
 
 @triton.jit
@@ -162,8 +163,8 @@ def norm_then_reread(x, out, N, B: tl.constexpr):
         i = start + tl.arange(0, B)
         tl.store(out + row * N + i, tl.load(x + row * N + i, mask=i < N) * 2.0, mask=i < N)
     total = 0.0
-    for start in range(0, N, B // 4):
-        i = start + tl.arange(0, B // 4)
+    for start in range(0, N, B // 8):
+        i = start + tl.arange(0, B // 8)
         back = tl.load(out + row * N + i, mask=i < N, other=0.0)  # IRS301
         total += tl.sum(back, axis=0)
     tl.store(x + row * N, total)
@@ -179,8 +180,8 @@ def rope_after_norm(x, cos, D: tl.constexpr):
     low = tl.load(x + head + h)  # IRS301
     high = tl.load(x + head + D // 2 + h)  # IRS301
     factor = tl.load(cos + h)
-    tl.store(x + head + h, low * factor - high)
-    tl.store(x + head + D // 2 + h, high * factor + low)
+    tl.store(x + head + h, low * factor - high)  # IRS301
+    tl.store(x + head + D // 2 + h, high * factor + low)  # IRS301
 
 
 @triton.jit
@@ -249,15 +250,24 @@ CASES = (
     case(scalar_flag_read_back, (1,), (256,), (1,), (256,), B=256),
     case(column_of_rows, (1,), (64, 64), (64, 64), (64,), M=64, N=64),
     case(reduction_in_one_warp, (1,), (64, 32), (64,), (64,), M=64, N=32),
-    case(two_loops, (1,), (4096,), (4096,), (4096,), 4096, B=2048, source="triton#9887"),
-    case(relu_then_dot, (1,), (32, 64), (64,), (64, 32), (_HALF, 32, 64), (_HALF, 32, 64), M=32, K=64, N=32,
+    case(two_loops, (1,), (4096,), (4096,), (4096,), 4096, B=2048,
          source="triton#9887"),
-    case(wide_store_narrow_load, (1,), (_HALF, 2048), (_HALF, 2048), (_HALF, 2048), B=2048, source="triton#10924"),
-    case(norm_then_reread, (2,), (2, 4096), (2, 4096), 4096, B=2048, source="pytorch#190519"),
-    case(rope_after_norm, (4,), (4, 1024), (512,), D=1024, source="helion#3081"),
-    case(cross_entropy_probabilities, (4,), (4, 1000), (4, 1000), (4,), (4,), 1000, B=1024, source="triton#1097"),
-    case(flattened_read_back, (1,), (2048,), (2048,), B=512, num_warps=8, source="triton#8259"),
-    case(scratch_per_program, (4,), (512,), (4, 512), (4, 512), B=512, source="triton#10055"),
-    case(broadcast_then_overwrite, (1,), (16, 128), (16,), (16, 128), M=16, N=128, source="triton#1615"),
-    case(lock_without_barrier, (4,), (4, 1024), (1024,), (torch.int32, 1), B=1024, source="triton#6307"),
+    case(relu_then_reread, (1,), (32, 64), (64,), (_HALF, 32, 64), (_HALF, 32, 64), M=32, K=64,
+         source="triton#9887"),
+    case(wide_store_narrow_load, (1,), (_HALF, 2048), (_HALF, 2048), (_HALF, 2048), B=2048,
+         source="triton#10924"),
+    case(norm_then_reread, (2,), (2, 4096), (2, 4096), 4096, B=2048,
+         source="pytorch#190519"),
+    case(rope_after_norm, (4,), (4, 512), (256,), D=512,
+         source="helion#3081"),
+    case(cross_entropy_probabilities, (4,), (4, 1000), (4, 1000), (4,), (4,), 1000, B=1024,
+         source="triton#1097"),
+    case(flattened_read_back, (1,), (2048,), (2048,), B=512, num_warps=8,
+         source="triton#8259"),
+    case(scratch_per_program, (4,), (512,), (4, 512), (4, 512), B=512,
+         source="triton#10055"),
+    case(broadcast_then_overwrite, (1,), (16, 128), (16,), (16, 128), M=16, N=128,
+         source="triton#1615"),
+    case(lock_without_barrier, (4,), (4, 1024), (1024,), (torch.int32, 1), B=1024,
+         source="triton#6307"),
 )  # fmt: skip
