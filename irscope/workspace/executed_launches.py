@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 _STAGE, _FINAL = "ttgir", "llir"
 # What is executed of a launch, and of a capture, as in `launch_races`: 100 variants take a few seconds. All
 # launches of a capture have equal shares.
-_BUDGET, _CAPTURE_BUDGET = 3_000_000, 40_000_000
+_BUDGET, _CAPTURE_BUDGET = 10_000, 120_000
 # The launches of one variant that are executed, and the samples of one range.
 _MOST_LAUNCHES, _MOST_SAMPLES = 12, 24
+_MOST_LISTED = 3
 _RANGE = re.compile(r"\b(\w+)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)")
 
 
@@ -45,7 +46,18 @@ class ExecutedLaunches:
         self._left = _CAPTURE_BUDGET
         codes = {workspace.contents.key(v, _STAGE) for v in workspace.variants if _STAGE in v.artifacts}
         self._share = min(_BUDGET, _CAPTURE_BUDGET // max(1, len(codes)))
-        self.notes: list[str] = []
+        self._notes: list[str] = []
+        # By kernel: how many programs of a launch were executed, if not all.
+        self._partial: dict[str, str] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what was not executed or decided, of all launches so far."""
+        partial = [f"{name}: {extent}" for name, extent in self._partial.items()]
+        more = len(partial) - _MOST_LISTED
+        listed = partial[:_MOST_LISTED] + ([f"and {pluralize(more, 'kernel')} more"] if more > 0 else [])
+        summary = f"races with other programs are not decided: {'; '.join(listed)}"
+        return [*dict.fromkeys(self._notes), *([summary] if partial else [])]
 
     def find(self, variants: Sequence[Variant]) -> Iterator[ExecutedLaunch]:
         """Yield the launches of one kernel's variants; those of equal code, with equal arguments, once."""
@@ -74,18 +86,19 @@ class ExecutedLaunches:
                 continue
             yield executed
             self._left -= executed.cost
-            self.notes += dict.fromkeys(f"{name}: {note}" for note in executed.undecided)
+            self._notes += [f"{name}: {note}" for note in executed.undecided]
+            if executed.extent and name not in self._partial:
+                self._partial[name] = executed.extent
         if skipped:
-            self.notes.append(
+            self._notes.append(
                 f"{name}: {skipped:,} of {pluralize(len(groups), 'launch')} not executed: beyond the limit "
                 "of a capture, or not readable"
             )
         if unlaunched:
-            self.notes.append(
+            self._notes.append(
                 f"{name}: no launch of {pluralize(unlaunched, 'variant')} is known, so rules IRS3xx did not "
                 'run; say how it is launched: --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
             )
-        self.notes[:] = dict.fromkeys(self.notes)
 
     def check_texts(self, variants: Sequence[Variant]) -> None:
         """Raise UserError if a launch that the user wrote is malformed, or fits no variant."""
