@@ -43,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="launch reported kernels on this GPU, under compute-sanitizer and Triton's sanitizers",
     )
     parser.add_argument("--ignore", metavar="RULES", action="append", help="all except these")
+    parser.add_argument(
+        "--launch", metavar="LAUNCH", action="append", default=[],
+        help="execute this launch of a capture's kernels instead of the recorded ones; M=1..8192: some M"
+    )  # fmt: skip
     options.add_ci_format(parser, "text", "json")
     consent.add_trust(parser)
 
@@ -59,9 +63,9 @@ def run(args: argparse.Namespace) -> int:
     if args.advisories:
         select += advisory_names()
     paths = [path if path.exists() else Path(options.script_path(str(path))) for path in args.paths]
-    result = lint(paths, select, ignore)
     if args.prove and args.format in options.CI_FORMATS:
         raise UserError("--prove prints text or JSON, no format for CI")
+    result = lint(paths, select, ignore, args.launch)
     proofs: list[Proof] = []
     if args.format == "json":
         from irscope.document.json.capture import lint_document
@@ -86,6 +90,9 @@ def run(args: argparse.Namespace) -> int:
             print_note(one_line(f"{file}: {reason}"))
         proofs = _proofs(paths, result, args) if args.prove else []
         sys.stdout.writelines(f"{proof.text}\n" for proof in proofs)
+    if args.format != "json":
+        for note in result.notes:
+            print_note(one_line(note))
     failed = bool(result.problems) or any(proof.outcome == "error" for proof in proofs)
     return 2 if result.unread else int(failed)
 

@@ -128,7 +128,10 @@ _DIAGNOSTIC: Projection[Diagnostic] = Projection(
     advisory=of("rule", lambda rule: _ADVISORY(rule) if hasattr(rule, "source") else None),
 )
 _LINT: Projection[LintResult] = Projection(
-    files="files", unread=tuples("unread", "file", "reason"), problems=each("problems", _DIAGNOSTIC)
+    files="files",
+    unread=tuples("unread", "file", "reason"),
+    problems=each("problems", _DIAGNOSTIC),
+    notes="notes",
 )
 
 
