@@ -7,7 +7,7 @@ import triton.language as tl
 def row_max(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols)  # bug: load-without-other -> x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=-float("inf"))
+    x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols)  # bug: padding-reduced -> x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=-float("inf"))
     tl.store(out_ptr + row, tl.max(x, axis=0))
 
 

@@ -10,7 +10,7 @@ def mean_var(x_ptr, mean_ptr, var_ptr, stride, N, BLOCK: tl.constexpr):
     acc = tl.zeros([BLOCK], dtype=tl.float32)
     for off in range(0, N, BLOCK):
         cols = off + tl.arange(0, BLOCK)
-        part = tl.load(x_ptr + cols, mask=cols < N).to(tl.float32)  # bug: load-without-other -> part = tl.load(x_ptr + cols, mask=cols < N, other=0.0).to(tl.float32)
+        part = tl.load(x_ptr + cols, mask=cols < N).to(tl.float32)  # bug: padding-reduced -> part = tl.load(x_ptr + cols, mask=cols < N, other=0.0).to(tl.float32)
         acc += part
     tl.store(mean_ptr + row, tl.sum(acc, axis=0) / N)
 

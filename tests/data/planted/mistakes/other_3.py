@@ -13,7 +13,7 @@ def mm(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.con
     acc = tl.zeros((BM, BN), tl.float32)
     for k in range(tl.cdiv(K, BK)):
         k_left = K - k * BK
-        a = tl.load(a_ptrs, mask=(rm[:, None] < M) & (rk[None, :] < k_left))  # bug: load-without-other -> a = tl.load(a_ptrs, mask=(rm[:, None] < M) & (rk[None, :] < k_left), other=0.0)
+        a = tl.load(a_ptrs, mask=(rm[:, None] < M) & (rk[None, :] < k_left))  # bug: padding-reduced -> a = tl.load(a_ptrs, mask=(rm[:, None] < M) & (rk[None, :] < k_left), other=0.0)
         b = tl.load(b_ptrs, mask=(rk[:, None] < k_left) & (rn[None, :] < N), other=0.0)
         acc = tl.dot(a, b, acc)
         a_ptrs += BK
