@@ -286,7 +286,7 @@ class PythonModule:
         calls = self.calls.get(scope.node, []) if scope.node is not self.tree and depth < _MAX_CALLERS else []
         for call, caller in calls[:_MAX_CALLS]:
             for caller_scope in self._called(caller, depth + 1):
-                yield replace(scope, arguments=dict(_passed(scope.node, call, caller_scope)))
+                yield replace(scope, arguments=dict(passed_arguments(scope.node, call, caller_scope)))
         if not calls:
             yield scope
 
@@ -338,10 +338,10 @@ class PythonModule:
         )
 
 
-def _passed(
+def passed_arguments(
     function: ast.AST, call: ast.Call, scope: PythonScope
 ) -> Iterator[tuple[str, tuple[ast.expr, PythonScope]]]:
-    """Yield the parameters of a function with what a call passes for each."""
+    """Yield the parameters of a function with what a call passes for each, and the scope of the call."""
     if not isinstance(function, ast.FunctionDef):
         return
     names = [parameter.arg for parameter in function.args.args]
