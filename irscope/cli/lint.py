@@ -28,6 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--select", metavar="RULES", action="append", help="only these, by name or code")
     parser.add_argument("--ignore", metavar="RULES", action="append", help="all except these")
+    parser.add_argument(
+        "--launch", metavar="LAUNCH", action="append", default=[],
+        help="execute this launch of a capture's kernels instead of the recorded ones; M=1..8192: some M"
+    )  # fmt: skip
     options.add_ci_format(parser, "text", "json")
 
 
@@ -41,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
     paths = [path if path.exists() else Path(options.script_path(str(path))) for path in args.paths]
-    result = lint(paths, select, ignore)
+    result = lint(paths, select, ignore, args.launch)
     if args.format == "json":
         from irscope.document.json.capture import lint_document
 
@@ -57,4 +61,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.flush()
         for file, reason in result.unread:
             print_note(one_line(f"{file}: {reason}"))
+    if args.format != "json":
+        for note in result.notes:
+            print_note(one_line(note))
     return 2 if result.unread else int(bool(result.problems))

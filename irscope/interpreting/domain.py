@@ -76,6 +76,12 @@ class Domain(Protocol):
     def scan(self, step: Op, operands: Sequence[RuntimeValue], combine: Combine) -> list[RuntimeValue]:
         """Return the results of `tt.scan`."""
 
+    def undecided(self, step: Op, begins: bool) -> bool:
+        """Begin, or end, code of which data decide whether it runs.
+
+        Returns False if the domain does not follow it: the program cannot be executed.
+        """
+
     def repeated(self, step: Op, times: range, carried: Sequence[RuntimeValue]) -> None:
         """Note that a loop ended, after so many iterations; `carried` is what it hands over."""
 

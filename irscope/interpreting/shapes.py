@@ -1,12 +1,14 @@
-"""The operations that move the elements of tensors and compute nothing."""
+"""The operations that move the elements of tensors and compute nothing; the threads that own elements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irscope.interpreting.runtime_values import Array, Item, Results, RuntimeValue, reshaped, tensor
 from irscope.interpreting.stage_program import Op, StageProgram, Type
@@ -136,13 +138,13 @@ def _positions(sources: tuple[LinearLayout, ...], target: LinearLayout) -> Array
     parts = []
     start = 0
     for layout in sources:
-        parts.append(start + _grid(layout))
+        parts.append(start + element_grid(layout))
         start += int(np.prod(layout.shape))
-    order[_grid(target).reshape(-1)] = np.concatenate(parts).reshape(-1)
+    order[element_grid(target).reshape(-1)] = np.concatenate(parts).reshape(-1)
     return order
 
 
-def _grid(layout: LinearLayout) -> Array:
+def element_grid(layout: LinearLayout) -> Array:
     """Return the row-major index of the element in each [register, lane, warp, block]."""
     grid = np.zeros(1, np.int64)
     strides = [int(np.prod(layout.shape[axis + 1 :])) for axis in range(len(layout.shape))]
@@ -155,6 +157,47 @@ def _grid(layout: LinearLayout) -> Array:
         sizes.append(1 << len(vectors))
     # The last input varied slowest.
     return grid.reshape(sizes[::-1])
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The threads that hold each element of a tensor, by row-major index: the first and the last of them.
+
+    A store is made by the first thread alone, as Triton's lowering does; all of them load.
+    """
+
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    lanes: int
+
+    @property
+    def count(self) -> int:
+        """Return the number of threads that make a store."""
+        return len(np.unique(self.first))
+
+
+def owners(program: StageProgram, type_: Type, warps: int, lanes: int) -> Owners:
+    """Return the owners of the elements of a tensor, or of a scalar, which every thread has.
+
+    Raises UnansweredError if the layout is not supported.
+    """
+    if not type_.shape:
+        return Owners(np.zeros(1, np.int64), np.full(1, warps * lanes - 1), lanes)
+    return owners_by_layout(program.layout(type_))
+
+
+def owners_by_layout(layout: LinearLayout) -> Owners:
+    """Return the owners of the elements of a tensor in a layout."""
+    grid = element_grid(layout)
+    lanes = grid.shape[1]
+    threads = grid.size // grid.shape[0]
+    threads_of = np.arange(threads).reshape(grid.shape[:0:-1]).T
+    held = np.broadcast_to(threads_of, grid.shape)
+    size = int(np.prod(layout.shape))
+    first, last = np.full(size, threads, np.int64), np.zeros(size, np.int64)
+    np.minimum.at(first, grid.reshape(-1), held.reshape(-1))
+    np.maximum.at(last, grid.reshape(-1), held.reshape(-1))
+    return Owners(first, last, lanes)
 
 
 SHAPES: Mapping[str, Handler] = {

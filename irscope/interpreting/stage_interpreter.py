@@ -24,6 +24,7 @@ from irscope.interpreting.runtime_values import (
     RuntimeValue,
     is_integer,
     known_number,
+    tensor,
     tensor_in,
     wrapped,
 )
@@ -64,9 +65,14 @@ class ExecutionLimits:
 
 @dataclass
 class Frame:
-    """The values of one function call, or of one partition of it."""
+    """The values of one function call, or of one partition of it (0: the default one).
+
+    `iterations` has the current index of each loop around what is executed, the outermost first.
+    """
 
     values: dict[str, Item] = field(default_factory=dict)
+    iterations: list[int] = field(default_factory=list)
+    partition: int = 0
 
 
 class StageInterpreter:
@@ -91,6 +97,8 @@ class StageInterpreter:
         self.scratch = SCRATCH
         self._handlers: dict[str, Handler] = {**MEMORY, **TENSOR_MEMORY, **SHAPES, **_PLAIN}
         self.frame = Frame()
+        # Is told each operation that has no region, with its operands, before it is executed.
+        self.observe: Callable[[Op, Sequence[Item]], None] | None = None
         self._step: Op | None = None
         # How many operations were executed of the last program, and how many elements their results had.
         self.steps = self.elements = 0
@@ -153,6 +161,8 @@ class StageInterpreter:
                 self.frame = frame
                 self.domain.enter(block)
             elif opcode == "ttng.wait_barrier":
+                if self.observe is not None:
+                    self.observe(step, [values[name] for name in step.operands])
                 yield from self._wait(step, frame)
                 self.frame = frame
                 self.domain.enter(block)
@@ -177,6 +187,8 @@ class StageInterpreter:
             raise UnansweredError("the program runs for too long to be executed here", step)
 
     def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
+        if self.observe is not None:
+            self.observe(step, operands)
         handler = self._handlers.get(step.opcode)
         if handler is not None:
             return handler(self, step, operands)
@@ -231,33 +243,79 @@ def _finished(execution: Execution) -> Results:
 
 
 def _for(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
-    low, high, stride = (
-        known_number(frame.values[name], "the length of a loop", step) for name in step.operands[:3]
-    )
     carried: Results = [frame.values[name] for name in step.operands[3:]]
     body = step.regions[0]
     domain = machine.domain
+    bounds = [frame.values[name] for name in step.operands[:3]]
+    if not _are_known(bounds) and domain.undecided(step, True):
+        return (yield from _some_iterations(machine, step, frame, bounds[0], carried))
+    low, high, stride = (known_number(item, "the length of a loop", step) for item in bounds)
     carried = [domain.carried(item) if isinstance(item, RuntimeValue) else item for item in carried]
     if stride <= 0:
         raise UnansweredError("a loop does not advance", step)
     element = loop_element(step)
     times = range(low, high, stride)
+    frame.iterations.append(low)
     for number in times:
+        frame.iterations[-1] = number
         index = RuntimeValue(np.array(number, np.int64), Type(element))
         frame.values.update(zip(body.arguments, [index, *carried], strict=True))
         carried = yield from machine.block(body, frame)
+    frame.iterations.pop()
     domain.repeated(step, times, [item for item in carried if isinstance(item, RuntimeValue)])
     return carried
+
+
+def _are_known(items: Sequence[Item]) -> bool:
+    return all(isinstance(item, RuntimeValue) and item.known for item in items)
+
+
+def _some_iterations(
+    machine: StageInterpreter, step: Op, frame: Frame, low: Item, carried: Results
+) -> Execution:
+    """Execute the first two iterations of a loop whose length depends on data; hide what they hand over."""
+    domain, body = machine.domain, step.regions[0]
+    stride = frame.values[step.operands[2]]
+    known = _are_known([low, stride])
+    results = carried
+    for number in range(2 if known else 1):
+        index = tensor(low, step)
+        if known:
+            data = np.array(index.number + number * tensor(stride, step).number, np.int64)
+            index = RuntimeValue(data, index.type)
+        frame.iterations.append(number)
+        frame.values.update(zip(body.arguments, [index, *results], strict=True))
+        results = yield from machine.block(body, frame)
+        frame.iterations.pop()
+    domain.undecided(step, False)
+    return _hidden_changes(domain, carried, results)
+
+
+def _hidden_changes(domain: Domain, before: Results, after: Results) -> Results:
+    """Return what a loop hands over after an unknown number of iterations."""
+    pairs = zip(before, after, strict=True)
+    return [new if new is old or not isinstance(new, RuntimeValue) else domain.hidden(new)
+            for old, new in pairs]  # fmt: skip
 
 
 def _while(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     before, after = step.regions
     carried: Results = [frame.values[name] for name in step.operands]
+    first: Results | None = None
+    frame.iterations.append(0)
     while True:
         frame.values.update(zip(before.arguments, carried, strict=True))
         condition, *results = yield from machine.block(before, frame)
-        if not known_number(condition, "whether a loop goes on", step):
+        if first is not None:
+            frame.iterations.pop()
+            machine.domain.undecided(step, False)
+            return _hidden_changes(machine.domain, first, results)
+        if not _are_known([condition]) and machine.domain.undecided(step, True):
+            first = results
+        elif not known_number(condition, "whether a loop goes on", step):
+            frame.iterations.pop()
             return results
+        frame.iterations[-1] += 1
         frame.values.update(zip(after.arguments, results, strict=True))
         carried = yield from machine.block(after, frame)
 
@@ -269,12 +327,15 @@ def _if(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
         if number < len(step.regions):
             return (yield from machine.block(step.regions[number], frame))
         return []
-    if not isinstance(condition, RuntimeValue) or any(_has_effects(region) for region in step.regions):
+    has_effects = any(_has_effects(region) for region in step.regions)
+    if not isinstance(condition, RuntimeValue) or (has_effects and not machine.domain.undecided(step, True)):
         raise UnansweredError("a branch depends on data", step)
     branches: list[Results] = []
     for region in step.regions:
         results = yield from machine.block(region, frame)
         branches.append(results)
+    if has_effects:
+        machine.domain.undecided(step, False)
     chosen: Results = []
     for one, other in zip(*branches, strict=True):
         if one is other:
@@ -307,7 +368,9 @@ def _call(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     if body is None:
         raise UnansweredError("a function of the stage is not there", step)
     operands = [frame.values[name] for name in step.operands]
-    return (yield from machine.block(body, Frame(dict(zip(body.arguments, operands, strict=True)))))
+    values = dict(zip(body.arguments, operands, strict=True))
+    called = Frame(values, [*frame.iterations], frame.partition)
+    return (yield from machine.block(body, called))
 
 
 def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
@@ -316,10 +379,10 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
     default, *partitions = step.regions
     results: Results = []
     running: list[Execution] = [machine.block(default, frame)]
-    for partition in partitions:
+    for number, partition in enumerate(partitions, 1):
         values = dict(frame.values)
         values.update(zip(partition.arguments, operands, strict=False))
-        running.append(machine.block(partition, Frame(values)))
+        running.append(machine.block(partition, Frame(values, [*frame.iterations], number)))
     first = running[0]
     turns = 0
     yield from ()

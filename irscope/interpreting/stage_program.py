@@ -137,6 +137,11 @@ class StageProgram:
         match = re.search(r'ttg?\.target"? = "([^"]+)"', self.document.text)
         return match[1] if match else ""
 
+    def number(self, name: str, default: int) -> int:
+        """Return an integer attribute of the module, such as `ttg.num-warps`, or the default."""
+        match = re.search(rf'"?ttg?\.{name}"? = (\d+)', self.document.text)
+        return int(match[1]) if match else default
+
     @cached_property
     def argument_types(self) -> tuple[Type, ...]:
         """Return the types of the kernel's arguments."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 from irscope.diff.def_use import Definition
 from irscope.facts.accesses.axis_info import AxisFlow
@@ -23,6 +24,9 @@ from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Kernel, Launch, Target, Variant
 from irscope.model.records import frozen, frozen_with_dict
 from irscope.targets import stage_named
+
+if TYPE_CHECKING:
+    from irscope.lint.executed import ExecutedLaunch
 
 ReadStage = Callable[[Variant, str], bytes | None]
 
@@ -53,7 +57,7 @@ class CompiledKernel:
 
     `names` (short names) and `facts` are by variant id; `read` returns a stage's content, None if the
     variant lacks it. `changed_results` executes a few variants; None if they compute the same bits, as far as
-    is known.
+    is known. `launched` yields the launches that rules may execute, each once.
     """
 
     variants: Sequence[Variant]
@@ -61,6 +65,7 @@ class CompiledKernel:
     facts: Mapping[int, Mapping[str, Fact]]
     read: ReadStage
     changed_results: Callable[[Sequence[Variant]], ChangedResults | None] = lambda variants: None
+    launched: Callable[[Sequence[Variant]], Iterator[ExecutedLaunch]] = lambda variants: iter(())
 
     @property
     def kernel(self) -> Kernel:

@@ -15,6 +15,7 @@ from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.executed import ExecutedLaunch
     from irscope.lint.source.python_module import PythonModule
 
 
@@ -41,7 +42,8 @@ class Diagnostic:
 
 @frozen
 class Rule:
-    """A kind of mistake. `code` ("IRS101": 1xx from source, 2xx from a capture) and `name` never change.
+    """A kind of mistake. `code` ("IRS101": 1xx from source, 2xx from a capture, 3xx from its
+    launches) and `name` never change.
 
     `page` is its documentation, the docstring of its module: one line that sums it up, then Markdown
     paragraphs that open with **What it does.**, **Why is this bad?** and so on.
@@ -91,6 +93,13 @@ class CaptureRule(Rule):
     """A rule that reads the variants of one kernel, compiled for one target."""
 
     check: Callable[[CompiledKernel], Iterator[Diagnostic]]
+
+
+@frozen
+class LaunchRule(Rule):
+    """A rule that executes launches of one kernel, compiled for one target; the launches come one by one."""
+
+    check: Callable[[CompiledKernel, ExecutedLaunch], Iterator[Diagnostic]]
 
 
 _RULE = re.compile(r'^"""(.*?)^"""$.*^RULE = \w+\(\s*"(\w+)",\s*"([\w-]+)"', re.M | re.S)

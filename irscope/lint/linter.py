@@ -6,11 +6,11 @@ Selects the rules that run (`--select`, `--ignore`), and reads `# irscope: ignor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import Diagnostic, Rule, SourceRule
-from irscope.lint.rules import CAPTURE_RULES, SOURCE_RULES
+from irscope.lint.rules import CAPTURE_RULES, LAUNCH_RULES, SOURCE_RULES
 from irscope.lint.source.python_module import PythonModule
 
 # `# irscope: ignore[one-config, key-missing]`, or `# irscope: ignore` for all rules.
@@ -77,9 +77,25 @@ def lint_compiled(kernels: Sequence[CompiledKernel], rules: frozenset[str]) -> l
     diagnostics = [
         diagnostic
         for compiled in kernels
-        for rule in CAPTURE_RULES
-        if rule.name in rules
-        for diagnostic in rule.check(compiled)
+        for diagnostic in (*_of_variants(compiled, rules), *_of_launches(compiled, rules))
         if not is_suppressed(diagnostic, compiled.lines, compiled.kernel.source.line)
     ]
     return sorted(diagnostics, key=lambda one: (one.file, one.line, one.column, one.rule.code, one.message))
+
+
+def _of_variants(compiled: CompiledKernel, rules: frozenset[str]) -> Iterator[Diagnostic]:
+    for rule in CAPTURE_RULES:
+        if rule.name in rules:
+            yield from rule.check(compiled)
+
+
+def _of_launches(compiled: CompiledKernel, rules: frozenset[str]) -> Iterator[Diagnostic]:
+    """Yield what rules find in launches: the first problem of each rule at a line."""
+    selected = [rule for rule in LAUNCH_RULES if rule.name in rules]
+    reported: set[tuple[str, int]] = set()
+    for launch in compiled.launched(compiled.variants) if selected else ():
+        for rule in selected:
+            for diagnostic in rule.check(compiled, launch):
+                if (rule.code, diagnostic.line) not in reported:
+                    reported.add((rule.code, diagnostic.line))
+                    yield diagnostic

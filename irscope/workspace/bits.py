@@ -302,7 +302,7 @@ def _settings(
     # The option of NVIDIA, and that of AMD.
     flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
     version = triton_version(variant.toolchain.versions.get("triton", ""))
-    return version, _kernel_launch(variant, launch, document), fusion, flush
+    return version, machine_launch(variant, launch, document), fusion, flush
 
 
 def _failure(variant: Variant) -> str:
@@ -362,7 +362,7 @@ def _without_flags(part: Problem) -> tuple[object, ...]:
 Number = int | float | None
 
 
-def _kernel_launch(variant: Variant, launch: Launch, document: Document) -> KernelLaunch:
+def machine_launch(variant: Variant, launch: Launch, document: Document) -> KernelLaunch:
     """Return a launch with its numbers at the positions of the TTGIR function's arguments."""
     recorded = dict(launch.arguments)
     numbers: dict[str, Number] = {}

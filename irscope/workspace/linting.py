@@ -22,13 +22,15 @@ _KEYS = ("select", "ignore")
 class LintResult:
     """The number of `files` read (a capture counts as one) and the `problems`, in order.
 
-    `unread` are the files that could not be read, with the reason; `paths` are the files that were.
+    `unread` are the files that could not be read, with the reason; `paths` are the files that were. `notes`
+    say which launches were not executed, and what could not be decided about the others.
     """
 
     files: int
     problems: Sequence[Diagnostic]
     unread: Sequence[tuple[str, str]] = ()
     paths: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -55,22 +57,32 @@ class LintSettings:
     ignore: list[str] = field(default_factory=list)
 
 
-def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str] = ()) -> LintResult:
+def lint(
+    paths: Sequence[Path],
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    launches: Sequence[str] = (),
+) -> LintResult:
     """Lint files, folders and captures; `select` (empty: all) and `ignore` are rules' names or codes.
 
-    A file's pyproject.toml applies as well. Raises UserError if a path or rule does not exist.
+    `launches`, as `--launch` takes them, are executed instead of the recorded ones of a capture. A file's
+    pyproject.toml applies as well. Raises UserError if a path or rule does not exist, or a launch fits no
+    variant.
     """
     _settings.cache_clear()  # a pyproject.toml can change between calls
     _check_names([*select, *ignore], "--select and --ignore")
     problems: list[Diagnostic] = []
     unread: list[tuple[str, str]] = []
     files: list[str] = []
+    notes: list[str] = []
     for path in paths:
         if not path.exists():
             raise UserError(f"{path}: no such file")
         if path.is_file() and path.suffix != ".py":
             files.append(str(path))
-            problems += _lint_capture(path, select, ignore)
+            diagnostics, undecided = _lint_capture(path, select, ignore, launches)
+            problems += diagnostics
+            notes += undecided
             continue
         for file in python_files(path):
             files.append(str(file))
@@ -81,7 +93,7 @@ def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str
             except (SyntaxError, ValueError, OSError, LookupError, RecursionError, MemoryError) as error:
                 unread.append((str(file), _reason(error)))
     skipped = {file for file, _ in unread}
-    return LintResult(len(files), problems, unread, [file for file in files if file not in skipped])
+    return LintResult(len(files), problems, unread, [file for file in files if file not in skipped], notes)
 
 
 def settings_for(file: Path) -> LintSettings:
@@ -107,9 +119,13 @@ def _lint_source(file: Path, select: Sequence[str], ignore: Sequence[str]) -> li
     return lint_source(text, str(file), selected_rules(RULES, select, ignore))
 
 
-def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
+def _lint_capture(
+    path: Path, select: Sequence[str], ignore: Sequence[str], launches: Sequence[str]
+) -> tuple[list[Diagnostic], list[str]]:
+    """Return the problems of a capture, and what was not executed or decided."""
     from irscope.lint.compiled import CompiledKernel
     from irscope.lint.linter import lint_compiled, selected_rules
+    from irscope.workspace.executed_launches import ExecutedLaunches
     from irscope.workspace.result_changes import ResultChanges
     from irscope.workspace.workspace import Workspace
 
@@ -118,6 +134,8 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
         variants = [variant for variant in workspace.variants if variant.edit is None]
         names, facts = workspace.names, workspace.all_facts(variants)
         changes = ResultChanges(workspace)
+        executed = ExecutedLaunches(workspace, launches)
+        executed.check_texts(variants)
         groups = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
             CompiledKernel(
@@ -126,10 +144,11 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
                 facts,
                 workspace.contents.find,
                 changes.find,
+                executed.find,
             )
             for group in groups
         ]
-        return lint_compiled(kernels, selected_rules(RULES, select, ignore))
+        return lint_compiled(kernels, selected_rules(RULES, select, ignore)), executed.notes
 
 
 def _reason(error: Exception) -> str:

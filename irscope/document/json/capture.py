@@ -118,7 +118,10 @@ _DIAGNOSTIC: Projection[Diagnostic] = Projection(
     fix="fix",
 )
 _LINT: Projection[LintResult] = Projection(
-    files="files", unread=tuples("unread", "file", "reason"), problems=each("problems", _DIAGNOSTIC)
+    files="files",
+    unread=tuples("unread", "file", "reason"),
+    problems=each("problems", _DIAGNOSTIC),
+    notes="notes",
 )
 
 

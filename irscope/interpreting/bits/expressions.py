@@ -117,6 +117,10 @@ class Expressions:
             return RuntimeValue(value.data, value.type, value.known, replace(note, product=None))
         return value
 
+    def undecided(self, step: Op, begins: bool) -> bool:
+        """Refuse code of which data decide whether it runs: what it writes has no hash."""
+        return False
+
     def hidden(self, value: RuntimeValue) -> RuntimeValue:
         """Return a hash alone, all products added; integers are elements of the ring of 64-bit numbers."""
         note = note_of(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from irscope.lint.diagnostic import CaptureRule, Rule, SourceRule
+from irscope.lint.diagnostic import CaptureRule, LaunchRule, Rule, SourceRule
 
 
 def _discovered() -> tuple[Rule, ...]:
@@ -17,3 +17,4 @@ def _discovered() -> tuple[Rule, ...]:
 RULES = _discovered()
 SOURCE_RULES = tuple(rule for rule in RULES if isinstance(rule, SourceRule))
 CAPTURE_RULES = tuple(rule for rule in RULES if isinstance(rule, CaptureRule))
+LAUNCH_RULES = tuple(rule for rule in RULES if isinstance(rule, LaunchRule))

@@ -89,11 +89,8 @@ def measured(file: Path, patterns: list[str], most: int) -> Iterator[Measured]:
             )  # fmt: skip
 
 
-def predicted(launch: Measured) -> tuple[Evaluation, float]:
-    """Return what irscope says of a launch, and the seconds of processor time that it took beyond parsing."""
-    document = parse(launch.ttgir)
-    start = time.process_time()
-    program = StageProgram(document, launch.triton)
+def machine_launch(launch: Measured, program: StageProgram) -> KernelLaunch:
+    """Return the launch with its arguments by position."""
     numbers: dict[int, int | float] = {}
     shared: dict[int, int] = {}
     names = [name.lstrip("%") for name in program.entry.arguments]
@@ -106,9 +103,16 @@ def predicted(launch: Measured) -> tuple[Evaluation, float]:
                 shared[index] = names.index(value["same_as"])
             for place, size in enumerate([*value.get("shape", []), *value.get("strides", [])]):
                 numbers.setdefault(index + 1 + place, size)
-    grid = (launch.grid[0], launch.grid[1], launch.grid[2])
+    return KernelLaunch(numbers, (launch.grid[0], launch.grid[1], launch.grid[2]), shared)
+
+
+def predicted(launch: Measured) -> tuple[Evaluation, float]:
+    """Return what irscope says of a launch, and the seconds of processor time that it took beyond parsing."""
+    document = parse(launch.ttgir)
+    start = time.process_time()
+    called = machine_launch(launch, StageProgram(document, launch.triton))
     flush = bool(launch.config.get("enable_reflect_ftz", True))
-    evaluation = evaluate(document, launch.triton, KernelLaunch(numbers, grid, shared), launch.fusion, flush)
+    evaluation = evaluate(document, launch.triton, called, launch.fusion, flush)
     return evaluation, time.process_time() - start
 
 
