@@ -9,7 +9,8 @@ page is not mapped. A mask does not help if it tests another bound, or if the st
 
 **Limits.** Of a large grid, the programs at its ends along each axis are executed, and as many others as a limit
 allows. Addresses and masks that depend on data are not known. Rows are only told apart at the end of a tensor.
-Accesses without a mask in the last program are left to [out-of-bounds](#out-of-bounds), which needs no execution.
+What [out-of-bounds](#out-of-bounds) and [launch-overflow](#launch-overflow) find without executing is left to
+them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import Diagnostic, LaunchRule
+from irscope.lint.rules.launch_overflow import launch_overflow
 from irscope.lint.rules.out_of_bounds import out_of_bounds
 from irscope.model.text import pluralize
 
@@ -45,8 +47,17 @@ def access_leaves_tensor(compiled: CompiledKernel, launch: ExecutedLaunch) -> It
         if extent is None or not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
             continue
         worst.setdefault((access.line, access.base), access)
+    wraps = any(launch_overflow(compiled)) if worst else False
     for access in worst.values():
-        yield _diagnostic(compiled, launch, access, sizes[launch.parameter(access.base or 0)] or 0)
+        extent = sizes[launch.parameter(access.base or 0)] or 0
+        if not (wraps and _is_wrapped(access, extent)):
+            yield _diagnostic(compiled, launch, access, extent)
+
+
+def _is_wrapped(access: Access, extent: int) -> bool:
+    """Return True if an offset is negative because int32 cannot hold it, in a tensor that is large enough."""
+    low = int(access.offset.min())
+    return low < 0 <= low + _WRAP and extent > _WRAP // 2
 
 
 def _extent(text: str) -> int | None:
@@ -75,7 +86,7 @@ def _diagnostic(
     reached = int(offsets.min()) if first < 0 else int(offsets.max())
     what = f"element {reached:,} of {name}, which has {extent:,}"
     fix = f"mask the elements past the end of {name}; compare each index with the size of its own dimension"
-    if first < 0 <= first + _WRAP and extent > _WRAP // 2:
+    if first < 0 and _is_wrapped(access, extent):
         what = f"an offset of {first + _WRAP:,} of {name}, which int32 wraps around to {first:,}"
         fix = "compute the offset in 64 bits, such as tl.program_id(0).to(tl.int64)"
     elif first < 0:

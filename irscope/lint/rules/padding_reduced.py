@@ -5,7 +5,8 @@ maxima, minima and `tl.dot` over them: if the load has no `other`, they are unde
 another number than the neutral one by then, 0 for a sum.
 
 **Why is this bad?** The result depends on what is no part of the tensor. Undefined elements are often zero, so
-that a test passes; the maximum of negative numbers is then 0. `x - mean` is not 0 where x was filled with 0.
+that a test passes; the maximum of negative numbers is then 0. Where x was filled with 0, `x - mean` is not 0,
+and `x * tl.log(x)` is NaN.
 
 **Example**
 
@@ -44,7 +45,7 @@ _NEUTRAL = {"max": '-float("inf")', "argmax": '-float("inf")', "min": 'float("in
 
 def padding_reduced(module: PythonModule) -> Iterator[Diagnostic]:
     """Look for reductions over excluded elements that are undefined or not neutral."""
-    for kernel in module.kernels.values() if "mask" in module.text or "boundary_check" in module.text else ():
+    for kernel in module.kernels.values():
         reported: set[int] = set()
         for reduction in reductions(kernel, module):
             reason = _reason(reduction)
@@ -62,6 +63,8 @@ def _reason(reduction: Reduction) -> str:
         return ""
     if pad.kind is PadKind.UNDEFINED:
         return "leaves the elements that its mask excludes undefined"
+    if pad.kind is PadKind.NAN:
+        return "leads to NaN in the elements that its mask excludes (such as log(0) * 0, 0 / 0 or inf - inf)"
     if _is_neutral(reduction):
         return ""
     if pad.kind is PadKind.OTHER:

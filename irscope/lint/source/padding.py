@@ -24,6 +24,7 @@ class PadKind(Enum):
 
     UNDEFINED = auto()  # loaded without `other`
     NUMBER = auto()
+    NAN = auto()
     OTHER = auto()  # computed from `other` and numbers that are not known: not neutral
     UNCERTAIN = auto()
 
@@ -86,8 +87,8 @@ _MINIMA = ("min", "argmin")
 _UNARY: Mapping[str, Callable[[float], float]] = {
     "exp": math.exp,
     "exp2": lambda number: 2.0**number,
-    "log": math.log,
-    "log2": math.log2,
+    "log": lambda number: math.log(number) if number else -math.inf,
+    "log2": lambda number: math.log2(number) if number else -math.inf,
     "sqrt": math.sqrt,
     "abs": abs,
     "sigmoid": lambda number: 1 / (1 + math.exp(-number)),
@@ -416,12 +417,18 @@ def _applied(function: Callable[[float], float], number: float) -> float | None:
 _EXACT = (PadKind.NUMBER, PadKind.UNDEFINED)
 
 
+def _divided(left: float, right: float) -> float:
+    if right:
+        return left / right
+    return math.copysign(math.inf, left) if left else math.nan
+
+
 def _computed(operator: ast.operator, left: float, right: float) -> float | None:
     functions: Mapping[type[ast.operator], Callable[[float, float], float]] = {
         ast.Add: lambda a, b: a + b,
         ast.Sub: lambda a, b: a - b,
         ast.Mult: lambda a, b: a * b,
-        ast.Div: lambda a, b: a / b,
+        ast.Div: _divided,
         ast.Pow: lambda a, b: a**b,
     }
     function = functions.get(type(operator))
@@ -433,19 +440,23 @@ def _combined(operator: ast.operator, left: Padded, right: Padded, axis: int) ->
     first, second = left.pads.get(axis), right.pads.get(axis)
     pads = [pad for pad in (first, second) if pad is not None]
     kinds = {pad.kind for pad in pads}
-    pad = next((pad for pad in pads if pad.kind is PadKind.UNDEFINED), pads[0])
+    pad = next((pad for pad in pads if pad.kind is PadKind.UNDEFINED or pad.number), pads[0])
     is_product = isinstance(operator, ast.Mult | ast.Div)
     if PadKind.UNCERTAIN in kinds or not (is_product or isinstance(operator, ast.Add | ast.Sub)):
         return _without_claim(pad)
+    if PadKind.NAN in kinds:
+        return replace(pad, kind=PadKind.NAN)
     a, b = _number_at(left, first), _number_at(right, second)
+    if a is not None and b is not None:
+        number = _computed(operator, a, b)
+        if number is not None and math.isnan(number):
+            return replace(pad, kind=PadKind.NAN)
+        return _without_claim(pad) if number is None else replace(pad, number=number)
     if is_product and (a == 0 or (b == 0 and isinstance(operator, ast.Mult))):
         # Zero times an undefined number may be NaN, and usually is zero.
         mixed = len(kinds) > 1 and PadKind.UNDEFINED in kinds
         kind = PadKind.UNDEFINED if PadKind.UNDEFINED in kinds else PadKind.NUMBER
         return _without_claim(pad) if mixed else replace(pad, kind=kind, number=0.0)
-    if a is not None and b is not None:
-        number = _computed(operator, a, b)
-        return _without_claim(pad) if number is None or math.isnan(number) else replace(pad, number=number)
     if not all(side.is_uniform(axis) for side in (left, right) if axis not in side.pads):
         return _without_claim(pad)  # such as a mask, converted to numbers
     infinite = next((item for item in (a, b) if item is not None and math.isinf(item)), None)

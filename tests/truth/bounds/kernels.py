@@ -1,4 +1,4 @@
-"""Kernels that access what is no part of their tensors. A comment with IRS321 or IRS207 marks the line."""
+"""Kernels that access what is no part of their tensors; a comment with a rule marks the reported line."""
 
 from __future__ import annotations
 
@@ -97,15 +97,33 @@ def block_twice(x, out, N, B: tl.constexpr):
 
 @triton.jit
 def overflow(x, N, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(x + i, 1, mask=i < N)  # IRS321
+    i = tl.program_id(0) * B + tl.arange(0, B)  # IRS208
+    tl.store(x + i, 1, mask=i < N)
 
 
 @triton.jit
 def overflow_of_rows(x, stride, N, B: tl.constexpr):
     row = tl.program_id(0)
     i = tl.arange(0, B)
-    tl.store(x + row * stride + i, 1, mask=i < N)  # IRS321
+    tl.store(x + row * stride + i, 1, mask=i < N)  # IRS208
+
+
+@triton.jit
+def stride_of_a_view(vals, bins, out, L, SV, SB, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(vals + i * SV, mask=i < L, other=0.0)
+    b = tl.load(bins + i * SB, mask=i < L, other=-1.0)  # IRS321
+    tl.store(out + i, v * b, mask=i < L)
+
+
+@triton.jit
+def mask_not_passed(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    mask = (rm < M)[:, None] & (rn < N)[None, :]
+    acc = tl.load(x + (rm % M)[:, None] * N + (rn % N)[None, :])
+    acc = tl.where(mask, acc, 0.0)
+    tl.store(out + rm[:, None] * N + rn[None, :], acc)  # IRS207
 
 
 @triton.jit
@@ -196,25 +214,27 @@ def wide_offsets(x, N, B: tl.constexpr):
 
 HUGE = (torch.int8, 2**31 + 4096)
 CASES: list[Case] = [
-    case(swapped_strides, (2, 5), (50, 150), (50, 150), 50, 150, 150, 1, B=32, source="triton#9306"),
-    case(swapped_bounds, (5, 5), (50, 150), (50, 150), 50, 150, B=32, source="ROCm/triton#830"),
-    case(mask_of_rows_only, (2,), (50, 50), (50, 50), 50, 50, B=64, source="arXiv 2606.20128"),
-    case(bound_is_inclusive, (2,), (100,), (100,), 100, B=64, source="arXiv 2606.20128"),
+    case(swapped_strides, (2, 5), (50, 150), (50, 150), 50, 150, 150, 1, B=32),
+    case(swapped_bounds, (5, 5), (50, 150), (50, 150), 50, 150, B=32),
+    case(mask_of_rows_only, (2,), (50, 50), (50, 50), 50, 50, B=64),
+    case(bound_is_inclusive, (2,), (100,), (100,), 100, B=64),
     case(stencil_before_start, (2,), (100,), (100,), 100, B=64),
     case(stencil_past_end, (2,), (100,), (100,), 100, B=64),
-    case(last_k_block, (2,), (64, 100), (64,), 64, 100, BM=32, BK=64, source="arXiv 2606.20128"),
+    case(last_k_block, (2,), (64, 100), (64,), 64, 100, BM=32, BK=64),
     case(mask_before_shift, (2,), (100,), (100,), 100, 3, B=64),
     case(pad_row_to_block, (4,), (4, 50), (4, 50), 50, 64, B=64),
     case(bound_of_other_tensor, (2,), (100,), (60,), (100,), 100, 60, B=64),
     case(block_twice, (2,), (64,), (128,), 64, B=64),
     case(overflow, (2**21 + 4,), HUGE, 2**31 + 4096, B=1024),
     case(overflow_of_rows, (70_000,), (torch.int8, 70_000, 32_768), 32_768, 32_768, B=32_768),
-    case(no_mask, (2,), (100,), (100,), 100, B=64, source="arXiv 2606.20128"),
+    case(stride_of_a_view, (1,), (4,), (5,), (4,), 4, 1, 2, B=8, source="triton#10336"),
+    case(mask_not_passed, (2, 2), (50, 70), (50, 70), 50, 70, BM=32, BN=64, source="flash-attention#2789"),
+    case(no_mask, (2,), (100,), (100,), 100, B=64),
     case(grid_too_large, (3,), (128,), (128,), B=64),
     case(batch_stride_of_other, (4, 2), (2, 4, 50), (2, 4, 50), 4, 50, B=64),
     case(heads_of_grouped_attention, (8,), (8, 64), (2, 64), (8, 64), 8, 2, 64, B=64),
     case(bytes_for_elements, (2,), (100,), (100,), 100, B=64),
-    case(transposed_out, (2, 5), (50, 150), (150, 50), 50, 150, B=32, source="arXiv 2606.20128"),
+    case(transposed_out, (2, 5), (50, 150), (150, 50), 50, 150, B=32),
     case(convolution_without_padding, (2,), (100,), (4,), (100,), 100, W=4, B=64),
     case(masked_copy, (2,), (100,), (100,), 100, B=64),
     case(padded_convolution, (2,), (100,), (4,), (100,), 100, W=4, B=64),

@@ -17,7 +17,7 @@ from tests.truth.bounds.kernels import CASES
 from tests.truth.races.case import Case
 from tests.truth.races.measure import planted
 
-RULES = ("IRS321", "IRS207")
+RULES = ("IRS321", "IRS207", "IRS208")
 
 
 @dataclass(frozen=True)
