@@ -67,7 +67,7 @@ def _message(name: str, values: list[int], kernel: KernelSource) -> str:
 
 
 def _check_launches(module: PythonModule) -> Iterator[Diagnostic]:
-    for launch in module.launches:
+    for launch in module.called_launches:
         kernel = launch.kernel
         arguments = {name: node for name, node in launch.arguments.items() if name in kernel.constexprs}
         passed = {name: module.value(node, launch.scope) for name, node in arguments.items()}

@@ -2,7 +2,8 @@
 
 **What it does.** Reports a load or store without a mask or `boundary_check` at `tl.program_id(axis) * BLOCK
 + tl.arange(0, BLOCK)`, if the launch rounds the number of programs up, `triton.cdiv(n, BLOCK)`, and n is
-not known to be a multiple of BLOCK in every config.
+not known to be a multiple of BLOCK in every config. Also reports one at `tl.arange(0, BLOCK)` if the launch
+rounds BLOCK up with `triton.next_power_of_2`, and the kernel masks other accesses there.
 
 **Why is this bad?** The last program reads and writes past the end of the tensor: wrong results, or a memory
 error far away from its cause.
@@ -63,13 +64,51 @@ def mask_missing(module: PythonModule) -> Iterator[Diagnostic]:
     """Compare the accesses of each kernel with how its launches round."""
     reported: set[ast.AST] = set()
     for launch in module.launches:
+        for name, block, text in _rounded_rows(launch, module):
+            for access in _unmasked(launch, name, module):
+                if access.call not in reported:
+                    reported.add(access.call)
+                    yield _row_diagnostic(module, launch.kernel, access, name, block, text)
         grid = dimensions(launch)
         for offsets in _block_offsets(launch.kernel, module) if grid else ():
             extent = _extent(launch, grid, offsets, module)
-            for access in _unmasked(launch, offsets, module) if extent else ():
+            for access in _unmasked(launch, offsets.name, module) if extent else ():
                 if extent and access.call not in reported:
                     reported.add(access.call)
                     yield _diagnostic(module, launch.kernel, offsets, extent, access)
+
+
+def _rounded_rows(launch: LaunchSite, module: PythonModule) -> Iterator[tuple[str, str, str]]:
+    """Yield the ranges whose length a launch rounds up to a power of two: name, length, what is rounded."""
+    kernel = launch.kernel
+    if _asserts_multiple(launch):
+        return
+    masked = [access for access in pointer_accesses(kernel, module) if access.masked]
+    for name, values in kernel.assigned.items():
+        call = module.tl(values[0], "arange") if len(values) == 1 else None
+        block = call.args[1] if call and len(call.args) == 2 else None
+        if not isinstance(block, ast.Name) or block.id not in launch.arguments:
+            continue
+        rounded = launch.scope.resolve(launch.arguments[block.id])
+        match rounded:
+            case ast.Call(args=[size]) if module.dotted(rounded.func) == "triton.next_power_of_2":
+                known = module.value(size, launch.scope)
+                is_power = isinstance(known, int) and known > 0 and known & (known - 1) == 0
+                # Without any mask in the kernel, the sizes are powers of two by agreement.
+                if not is_power and any(_uses(kernel, access, name, module) for access in masked):
+                    yield name, block.id, ast.unparse(size)
+
+
+def _row_diagnostic(
+    module: PythonModule, kernel: KernelSource, access: PointerAccess, name: str, block: str, text: str
+) -> Diagnostic:
+    message = (
+        f"the {access.operation} of {access.parameter} in {kernel.name} at {name} has no mask, and {block} is "
+        f"{text} rounded up to a power of two: it {'reads' if access.operation == 'load' else 'writes'} past "
+        "the end of the row"
+    )
+    bound = _bound(kernel, name) or text
+    return module.diagnostic(RULE, access.call, message, f"add mask={name} < {bound}", kernel)
 
 
 def _diagnostic(
@@ -171,7 +210,7 @@ def _axis(node: ast.expr, module: PythonModule) -> int:
     return -1 if axis is None else axis
 
 
-def _unmasked(launch: LaunchSite, offsets: _BlockOffsets, module: PythonModule) -> Iterator[PointerAccess]:
+def _unmasked(launch: LaunchSite, name: str, module: PythonModule) -> Iterator[PointerAccess]:
     """Yield the accesses at these offsets without a mask.
 
     Accesses to tensors whose size is rounded up as well are left out.
@@ -180,7 +219,7 @@ def _unmasked(launch: LaunchSite, offsets: _BlockOffsets, module: PythonModule) 
     for access in pointer_accesses(kernel, module):
         if access.masked or access.branches or not access.parameter:
             continue
-        if _uses(kernel, access, offsets.name, module) and not _padded(launch, access.parameter, module):
+        if _uses(kernel, access, name, module) and not _padded(launch, access.parameter, module):
             yield access
 
 
@@ -226,7 +265,7 @@ def _padded(launch: LaunchSite, parameter: str, module: PythonModule) -> bool:
     while pending:
         for part in ast.walk(pending.pop()):
             if isinstance(part, ast.Call) and (
-                "cdiv" in module.dotted(part.func) or "pad" in module.dotted(part.func)
+                any(name in module.dotted(part.func) for name in ("cdiv", "pad", "next_power_of_2"))
             ):
                 return True
             if isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv | ast.Mod):

@@ -43,7 +43,7 @@ _MAX_SHOWN = 80
 def offset_overflow(module: PythonModule) -> Iterator[Diagnostic]:
     """Evaluate the addresses of each kernel for the last program of each launch."""
     reported: set[ast.AST] = set()
-    for launch in module.launches:
+    for launch in module.called_launches:
         kernel = launch.kernel
         for values in _values(launch, module):
             grid = _grid(launch, values, module)

@@ -3,7 +3,8 @@
 **What it does.** Reports `torch.testing.assert_close` or `torch.allclose` on a product of random fp16 or
 bf16 matrices if its tolerance is below one unit in the last place. Also reports one on a product of random
 float32 matrices if it is compared with a kernel of the file that multiplies by `tl.dot` with its default
-precision, TF32, and the tolerance is below TF32's rounding error.
+precision, TF32, and the tolerance is below TF32's rounding error; the kernel's result may be returned, or
+written to an argument. `assert (a - b).abs().max() < tolerance` is read as well.
 
 **Why is this bad?** Two correct results that were rounded in a different order differ by that much, so the
 test fails. A sum of K products of normal numbers is about sqrt(K), and one unit of fp16 is 0.03 at 32 and 1.0
@@ -33,10 +34,19 @@ from collections.abc import Iterator
 from math import frexp, sqrt
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.accesses import pointer_accesses
 from irscope.lint.source.evaluate import unpacked
 from irscope.lint.source.kernel_source import KernelSource
-from irscope.lint.source.python_module import PythonModule, PythonScope, inside
+from irscope.lint.source.python_module import (
+    LaunchSite,
+    PythonModule,
+    PythonScope,
+    inside,
+    passed_arguments,
+)
+from irscope.model.records import frozen
 
+_MAX_CALLS = 5
 _PRODUCTS = ("torch.matmul", "torch.mm", "torch.bmm")
 # Arguments and settings with which a product of float32 matrices and its reference are not TF32 and float32.
 _PRECISION_SETTINGS = (
@@ -50,20 +60,43 @@ _PRECISION_SETTINGS = (
 )
 
 
-def random_product(operands: list[ast.expr], scope: PythonScope, module: PythonModule) -> tuple[str, int]:
-    """Return the dtype of a product of two random matrices, and the length K of its sums (or 0).
+@frozen
+class RandomProduct:
+    """A product of random matrices: its dtype ("" if it is none), the length K of its sums (or 0).
 
-    Returns ("", 0) if neither operand is certain to be one.
+    `uniform`: of numbers between 0 and 1, not of normal numbers.
     """
+
+    dtype: str
+    length: int
+    uniform: bool = False
+
+    @property
+    def magnitude(self) -> float:
+        """Return about how large an element is; 1 if K is unknown."""
+        return self.length / 4 if self.uniform and self.length else sqrt(self.length or 1)
+
+    @property
+    def size(self) -> float:
+        """Return the root of the sum of the squares of the products; the mean square of x * y is 1 / 9
+        for uniform numbers.
+        """
+        return sqrt(self.length or 1) / (3 if self.uniform else 1)
+
+
+def random_product(operands: list[ast.expr], scope: PythonScope, module: PythonModule) -> RandomProduct:
+    """Return the product of two random matrices among two operands, with dtype "" if neither is one."""
     for operand in operands:
         left = left_factor(scope.resolve(operand), module)
         if left is None:
             continue
         factory = scope.resolve(left)
-        if isinstance(factory, ast.Call) and module.dotted(factory.func) == "torch.randn":
-            return _dtype(factory, module, scope), _last_size(factory, module, scope)
-        return _only_dtype(scope, module), 0
-    return "", 0
+        maker = module.dotted(factory.func) if isinstance(factory, ast.Call) else ""
+        if isinstance(factory, ast.Call) and maker in ("torch.randn", "torch.rand"):
+            sizes = _last_size(factory, module, scope)
+            return RandomProduct(_dtype(factory, module, scope), sizes, maker == "torch.rand")
+        return RandomProduct(_only_dtype(scope, module), 0)
+    return RandomProduct("", 0)
 
 
 def left_factor(node: ast.expr, module: PythonModule) -> ast.expr | None:
@@ -117,14 +150,39 @@ def tf32_function(operands: list[ast.expr], scope: PythonScope, module: PythonMo
     """
     if any(setting in module.text for setting in _PRECISION_SETTINGS):
         return ""
+    launches = [launch for launch in module.launches if _multiplies_as_loaded(launch.kernel, module)]
+    functions = {launch.scope.outermost.node for launch in launches}
     for operand in operands:
         call = scope.resolve(operand)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            for launch in module.launches:
-                function = launch.scope.outermost.node
-                is_called = isinstance(function, ast.FunctionDef) and function.name == call.func.id
-                if is_called and _multiplies_as_loaded(launch.kernel, module):
-                    return call.func.id
+        if isinstance(call, ast.Call) and any(
+            call is node for function in functions for node, _ in module.calls.get(function, [])
+        ):
+            return ast.unparse(call.func)
+        name = operand.id if isinstance(operand, ast.Name) else ""
+        if name and (kernel_name := _written_by(name, scope, launches, module)):
+            return kernel_name
+    return ""
+
+
+def _written_by(name: str, scope: PythonScope, launches: list[LaunchSite], module: PythonModule) -> str:
+    """Return the kernel or function that multiplies in TF32 and is passed `name` to write to, or ""."""
+    for launch in launches:
+        outputs = {
+            parameter
+            for access in pointer_accesses(launch.kernel, module)
+            if access.operation == "store"
+            for parameter in [access.parameter]
+        }
+        passed = [launch.arguments[output] for output in outputs & launch.arguments.keys()]
+        names = {node.id for node in passed if isinstance(node, ast.Name)}
+        if launch.scope.node is scope.node and name in names:
+            return launch.kernel.name
+        function = launch.scope.outermost.node
+        for call, caller in module.calls.get(function, []):
+            arguments = passed_arguments(function, call, caller)
+            written = {node.id for key, (node, _) in arguments if key in names and isinstance(node, ast.Name)}
+            if caller.node is scope.node and name in written:
+                return ast.unparse(call.func)
     return ""
 
 
@@ -154,17 +212,55 @@ def ulp(magnitude: float, fraction_bits: int) -> float:
 def tolerance_too_tight(module: PythonModule) -> Iterator[Diagnostic]:
     """Check the tolerances of comparisons with a product of random fp16 or bf16 matrices."""
     # Most files compare nothing; building their scopes takes time.
-    for scope in module.scopes if "close(" in module.text else ():
+    for scope in module.scopes if "close(" in module.text or "assert" in module.text else ():
         for node in inside(scope.node):
             if isinstance(node, ast.Call) and len(node.args) >= 2:
                 yield from _check_call(node, scope, module)
+            elif isinstance(node, ast.Assert):
+                yield from _check_difference(node, scope, module)
+
+
+def _check_difference(node: ast.Assert, scope: PythonScope, module: PythonModule) -> Iterator[Diagnostic]:
+    """Check `assert (a - b).abs().max() < tolerance`, where a function multiplies in TF32."""
+    match node.test:
+        case ast.Compare(left, [ast.Lt() | ast.LtE()], [right]):
+            tolerance = module.value(right, scope)
+            difference = _absolute_difference(left, scope, module)
+        case _:
+            return
+    if difference is None or not isinstance(tolerance, int | float):
+        return
+    operands = [difference.left, difference.right]
+    product = random_product(operands, scope, module)
+    function = tf32_function(operands, scope, module) if product.dtype == "float32" else ""
+    if function and tolerance < product.size * _TF32_ERROR:
+        reason, fix = _tf32(function, product.length, product.size * _TF32_ERROR)
+        message = f"the assertion allows a difference of {tolerance:g}, but {reason}: correct results fail"
+        yield module.diagnostic(RULE, node, message, fix)
+
+
+def _absolute_difference(node: ast.expr, scope: PythonScope, module: PythonModule) -> ast.BinOp | None:
+    """Return the difference in `(a - b).abs().max()` or `torch.max(torch.abs(a - b))`, or None."""
+    names = set()
+    for _ in range(_MAX_CALLS):
+        node = scope.resolve(node)
+        match node:
+            case ast.BinOp(op=ast.Sub()):
+                return node if {"abs", "max"} <= names else None
+            case ast.Call(ast.Attribute(inner, method)):
+                names.add(method)
+                node = node.args[0] if module.dotted(inner) == "torch" and node.args else inner
+            case _:
+                return None
+    return None
 
 
 def _check_call(node: ast.Call, scope: PythonScope, module: PythonModule) -> Iterator[Diagnostic]:
     name = module.dotted(node.func)
     if name not in ("torch.allclose", "torch.testing.assert_close"):
         return
-    dtype, length = random_product(node.args[:2], scope, module)
+    product = random_product(node.args[:2], scope, module)
+    dtype, length = product.dtype, product.length
     function = tf32_function(node.args[:2], scope, module) if dtype == "float32" else ""
     if dtype not in _FRACTION_BITS and not function:
         return
@@ -173,9 +269,8 @@ def _check_call(node: ast.Call, scope: PythonScope, module: PythonModule) -> Ite
     rtol, atol = tolerances.get("rtol", rtol), tolerances.get("atol", atol)
     if not isinstance(rtol, int | float) or not isinstance(atol, int | float):
         return
-    # A sum of K products of normal numbers is about sqrt(K). If K is unknown, assume 1.
-    size = sqrt(length) if length else 1.0
-    error = size * _TF32_ERROR if function else ulp(size, _FRACTION_BITS[dtype])
+    size = product.magnitude
+    error = product.size * _TF32_ERROR if function else ulp(size, _FRACTION_BITS[dtype])
     if atol + rtol * size < error:
         allowed = f"atol={atol:g}, rtol={rtol:g} allow a difference of {atol + rtol * size:.2g}"
         reason, fix = _tf32(function, length, error) if function else _last_place(dtype, length, error)

@@ -199,10 +199,13 @@ def overwrites(
     for store in stores:
         value = store.value if store.operation == "store" else None
         for load in loads if value is not None else ():
-            if load.parameter != store.parameter or load.place >= store.place or load.excludes(store):
+            before = load.place < store.place or any(part is load.call for part in ast.walk(store.call))
+            if load.parameter != store.parameter or not before or load.excludes(store):
                 continue
             if any(
-                earlier.parameter in (load.parameter, "") and earlier.place < load.place for earlier in stores
+                earlier.parameter in (load.parameter, "") and earlier.place < load.place
+                for earlier in stores
+                if earlier is not store
             ):
                 continue  # what it loads may be its own
             if not _certain(kernel, load.branches, store.branches) or not same_address(kernel, load, store):

@@ -18,6 +18,13 @@ from dataclasses import field, replace
 from enum import Enum, auto
 from typing import Any, Final
 
+from irscope.lint.source.tensors import (
+    TensorValue,
+    dtype_named,
+    made_tensor,
+    tensor_attribute,
+    tensor_method,
+)
 from irscope.model.records import frozen
 
 
@@ -323,6 +330,11 @@ class Evaluator:
                 return self._comprehension(node.elt, node.generators, lookup)
             case ast.Call():
                 return self._call(node, lookup)
+            case ast.Attribute():
+                owner = self(node.value, lookup)
+                if isinstance(owner, TensorValue):
+                    return tensor_attribute(owner, node.attr)
+                return dtype_named(self._dotted(node)) or UNKNOWN
         return UNKNOWN
 
     def _items(self, nodes: Iterable[ast.expr], lookup: Lookup) -> StaticValue:
@@ -390,6 +402,12 @@ class Evaluator:
             return _config(node, arguments, keywords)
         if isinstance(node.func, ast.Name) and node.func.id in self._functions:
             return self._run(self._functions[node.func.id], arguments, keywords)
+        if tensor := made_tensor(name, arguments, keywords, UNKNOWN):
+            return tensor
+        if isinstance(node.func, ast.Attribute):
+            owner = self(node.func.value, lookup)
+            if isinstance(owner, TensorValue):
+                return tensor_method(owner, node.func.attr, arguments)
         is_known = not any(value is UNKNOWN for value in [*arguments, *keywords.values()])
         if is_known and name in _CALLS:
             return _CALLS[name](*arguments, **keywords)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 _MAX_ROUNDS = 20
 # Calls of triton.language whose arguments may be run-time numbers.
 _PLAIN_CALLS = frozenset(
-    ["load", "store", "atomic_add", "where", "minimum", "maximum", "min", "max", "sum", "cdiv"]
+    [
+        *("load", "store", "atomic_add", "where", "minimum", "maximum", "min", "max", "sum", "cdiv"),
+        *("rand", "randn", "randint"),
+    ]
 )
 
 

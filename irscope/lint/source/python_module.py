@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
 from functools import cached_property
 
 from irscope.lint.diagnostic import Diagnostic, Rule
@@ -25,6 +26,8 @@ _MUTATING_METHODS = frozenset(
 
 
 _MAX_ALIASES = 10
+_MAX_CALLERS = 3
+_MAX_CALLS = 4
 
 
 @frozen
@@ -32,12 +35,14 @@ class PythonScope:
     """The names of a function, or of the module (`parent` is None).
 
     `bindings` maps each name that is bound once to its expression; `bound` counts how often each is bound.
+    `arguments` maps parameters to what one call of the function passes, with the scope of the call.
     """
 
     node: ast.Module | Function
     bindings: Mapping[str, ast.expr]
     bound: Mapping[str, int]
     parent: PythonScope | None = None
+    arguments: Mapping[str, tuple[ast.expr, PythonScope]] = field(default_factory=dict)
 
     def owner(self, name: str) -> PythonScope | None:
         """Return the scope that binds `name`, or None if none does."""
@@ -73,15 +78,24 @@ def scope_of(node: ast.Module | Function, parent: PythonScope | None) -> PythonS
     counts = Counter(_bound_names(node))
     simple: dict[str, ast.expr] = {}
     # In a module, only unconditional assignments count.
-    for statement in node.body if isinstance(node, ast.Module) else inside(node):
+    for statement in _statements(node) if isinstance(node, ast.Module) else inside(node):
         match statement:
-            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=value):
-                simple |= dict(_bindings(target, value))
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    simple |= dict(_bindings(target, value))
             case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
                 simple[target.id] = value
     changed = set(_mutated_names(node))
     bindings = {name: value for name, value in simple.items() if counts[name] == 1 and name not in changed}
     return PythonScope(node, bindings, counts, parent)
+
+
+def _statements(module: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, also those that only run if it is the program."""
+    for statement in module.body:
+        yield statement
+        if isinstance(statement, ast.If) and "__main__" in ast.dump(statement.test):
+            yield from statement.body
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
@@ -223,10 +237,14 @@ class PythonModule:
 
     def _value_of(self, name: str, scope: PythonScope, visited: frozenset[tuple[int, str]]) -> StaticValue:
         owner = scope.owner(name)
-        node = owner.bindings.get(name) if owner else None
-        if owner is None or node is None or (key := (id(owner), name)) in visited:
+        if owner is None or (key := (id(owner), name)) in visited:
             return UNKNOWN
-        return self._evaluate(node, lambda inner: self._value_of(inner, owner, visited | {key}))
+        node, node_scope = owner.bindings.get(name), owner
+        if node is None and name in owner.arguments and owner.bound[name] == 1:
+            node, node_scope = owner.arguments[name]
+        if node is None:
+            return UNKNOWN
+        return self._evaluate(node, lambda inner: self._value_of(inner, node_scope, visited | {key}))
 
     @cached_property
     def kernels(self) -> Mapping[str, KernelSource]:
@@ -253,6 +271,52 @@ class PythonModule:
         scopes = self.scopes if self.kernels else ()
         return tuple(launch for scope in scopes for launch in self._launches(scope))
 
+    @cached_property
+    def called_launches(self) -> tuple[LaunchSite, ...]:
+        """Return the launches, once per call in this file of the function around them.
+
+        The scope of each has the arguments of that call.
+        """
+        return tuple(
+            replace(launch, scope=scope) for launch in self.launches for scope in self._called(launch.scope, 0)
+        )
+
+    def _called(self, scope: PythonScope, depth: int) -> Iterator[PythonScope]:
+        """Yield a scope, once per call of its function; just itself if the file does not call it."""
+        calls = self.calls.get(scope.node, []) if scope.node is not self.tree and depth < _MAX_CALLERS else []
+        for call, caller in calls[:_MAX_CALLS]:
+            for caller_scope in self._called(caller, depth + 1):
+                yield replace(scope, arguments=dict(passed_arguments(scope.node, call, caller_scope)))
+        if not calls:
+            yield scope
+
+    @cached_property
+    def calls(self) -> Mapping[ast.AST, list[tuple[ast.Call, PythonScope]]]:
+        """Map functions of the file to their calls, each with its scope.
+
+        `Function.apply(...)` calls `Function.forward`.
+        """
+        functions = {node.name: node for node in self.tree.body if isinstance(node, ast.FunctionDef)}
+        applied = {
+            node.name: method
+            for node in self.tree.body
+            if isinstance(node, ast.ClassDef)
+            for method in node.body
+            if isinstance(method, ast.FunctionDef) and method.name == "forward"
+        }
+        calls: dict[ast.AST, list[tuple[ast.Call, PythonScope]]] = {}
+        for scope in self.scopes:
+            for node in inside(scope.node):
+                function: ast.AST | None = None
+                match scope.resolve(node.func) if isinstance(node, ast.Call) else None:
+                    case ast.Name(name):
+                        function = functions.get(name)
+                    case ast.Attribute(ast.Name(name), "apply"):
+                        function = applied.get(name)
+                if function is not None and isinstance(node, ast.Call):
+                    calls.setdefault(function, []).append((node, scope))
+        return calls
+
     def _launches(self, scope: PythonScope) -> Iterator[LaunchSite]:
         for node in inside(scope.node):
             match node:
@@ -272,6 +336,24 @@ class PythonModule:
         return Diagnostic(
             rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, suppression_lines
         )
+
+
+def passed_arguments(
+    function: ast.AST, call: ast.Call, scope: PythonScope
+) -> Iterator[tuple[str, tuple[ast.expr, PythonScope]]]:
+    """Yield the parameters of a function with what a call passes for each, and the scope of the call."""
+    if not isinstance(function, ast.FunctionDef):
+        return
+    names = [parameter.arg for parameter in function.args.args]
+    if isinstance(call.func, ast.Attribute) or names[:1] == ["ctx"]:
+        names = names[1:]
+    for name, value in zip(names, call.args, strict=False):
+        if isinstance(value, ast.Starred):
+            break
+        yield name, (value, scope)
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            yield keyword.arg, (keyword.value, scope)
 
 
 _REEXPORTED = {"triton": "triton", "tl": "triton.language"}

@@ -1,0 +1,1 @@
+"""Kernels whose accesses leave their tensors, and what lint reports about them."""
