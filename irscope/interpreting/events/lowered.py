@@ -90,6 +90,9 @@ class _Block:
         self.document = document
         self.code = code
         self.registers: dict[str, _Value] = {}
+        self._before: dict[str, _Value] = {}
+        self._live = np.ones(threads, bool)
+        self._parked: list[tuple[int, _Mask]] = []
         self._waiting: dict[int, _Mask] = {}
         self.thread = np.arange(threads, dtype=np.int64)
         self.warps = self.thread // warp
@@ -117,8 +120,13 @@ class _Block:
             if place >= len(self.code):
                 continue
             instruction = self.code[place]
+            if instruction.kind == "barrier":
+                self._arrive(place, mask)
+                continue
             if instruction.kind == "exit":
-                mask = mask & ~self._guarded(instruction, mask)
+                ended = self._guarded(instruction, mask)
+                self._live &= ~ended
+                mask = mask & ~ended
             elif instruction.kind == "branch":
                 jumping = self._jumping(instruction, mask, place)
                 first, *others = instruction.targets
@@ -139,6 +147,17 @@ class _Block:
     def _go(self, place: int, target: int, mask: _Mask) -> None:
         self.came_from[mask] = place
         self._wait_at(target, mask)
+
+    def _arrive(self, place: int, mask: _Mask) -> None:
+        """Let threads wait at a barrier; all go on when the last of them, or of those that can come, is there."""
+        self._parked.append((place, mask))
+        here = np.logical_or.reduce([parked for _, parked in self._parked])
+        if self._waiting and (self._live & ~here).any():
+            return
+        self.epoch += 1
+        for parked_place, parked in self._parked:
+            self._wait_at(parked_place + 1, parked)
+        self._parked.clear()
 
     def _wait_at(self, place: int, mask: _Mask) -> None:
         if mask.any():
@@ -174,9 +193,6 @@ class _Block:
 
     def _execute(self, instruction: _Instruction, mask: _Mask) -> None:
         kind = instruction.kind
-        if kind == "barrier":
-            self.epoch += 1
-            return
         if kind == "commit":
             self.groups.append(self.open)
             self.open = []
@@ -225,11 +241,14 @@ class _Block:
         return _OPERATIONS[kind](*known)
 
     def _phi(self, instruction: _Instruction) -> _Value | None:
+        """Choose by where the threads come from; the phis of a block read what was before all of them."""
+        if not instruction.size:
+            self._before = dict(self.registers)
         result = np.zeros(len(self.thread), np.int64)
         for argument, place in zip(instruction.arguments, instruction.targets, strict=True):
             coming = self.came_from == place
             if coming.any():
-                value = self.value(argument)
+                value = self._before.get(argument) if argument.startswith("%") else self.value(argument)
                 if value is None:
                     return None
                 result = np.where(coming, value, result)
@@ -241,11 +260,12 @@ class _Block:
                 self._mark_read(where, warps, line)
             self.stores.clear()
             return
-        for group in self.groups[: len(self.groups) - left] if left else self.groups:
+        ended = self.groups[: max(0, len(self.groups) - left)]
+        for group in ended:
             for where, warps, line in group:
                 self.flying[where] = False
                 self._mark_written(where, warps, line)
-        del self.groups[: len(self.groups) - left]
+        del self.groups[: len(ended)]
 
     def _access(self, instruction: _Instruction, mask: _Mask) -> None:
         if instruction.kind == "sample":
@@ -499,6 +519,8 @@ def _decode_llvm(document: Document) -> list[_Instruction]:
         result, name, rest = match.groups()
         instruction = _llvm_instruction(name, result or "", re.sub(r", !.*| #\d+.*", "", rest), number)
         if instruction is not None:
+            if name == "phi" and code and code[-1].kind == "phi":
+                instruction.size = code[-1].size + 1
             code.append(instruction)
             if name == "br":
                 ends[block] = len(code) - 1
@@ -521,7 +543,7 @@ def _llvm_instruction(name: str, result: str, text: str, line: int) -> _Instruct
     if name == "ret":
         return _Instruction("exit", name, "", [], line)
     if name == "phi":
-        pairs = re.findall(r"\[ ([^,\]]+), (%[\w.\"-]+) \]", text)
+        pairs = re.findall(r"\[ (.+?), (%[\w.\"-]+) \]", text)
         return _Instruction("phi", name, result, [item for pair in pairs for item in pair], line)
     if name == "call":
         return _llvm_call(result, text, values, line)
