@@ -54,9 +54,9 @@ from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
 # What an integer argument is at first. If loops have few iterations, so that they do not come back to a buffer
-# often enough, it is doubled; if they have too many, a smaller one is tried.
+# often enough, a larger one is tried; if they have too many, a smaller one.
 _ARGUMENT, _SMALL_ARGUMENT = 256, 64
-_FEW_ITERATIONS, _DOUBLINGS = 8, 2
+_FEW_ITERATIONS, _MOST_TRIES = 7, 2
 _STEPS = 15_000
 # A condition that depends on data holds so often, then no more.
 _TIMES = 4
@@ -100,10 +100,10 @@ def execute_events(program: StageProgram) -> EventInterpreter:
         machine = EventInterpreter(program, _SMALL_ARGUMENT)
         machine.execute()
         return machine
-    for _ in range(_DOUBLINGS):
-        if machine.order.hazards or not 0 < machine.trips < _FEW_ITERATIONS:
+    for _ in range(_MOST_TRIES):
+        if machine.order.hazards or not 0 <= machine.trips < _FEW_ITERATIONS:
             break
-        number *= 2
+        number *= 2 if 2 * machine.trips >= _FEW_ITERATIONS else 4
         longer = EventInterpreter(program, number)
         try:
             longer.execute()
@@ -154,7 +154,7 @@ class _DeadlockError(UnansweredError):
 class EventInterpreter(StageInterpreter):
     """Executes one program of a stage as logical threads; `order` has what came of it.
 
-    `trips` are the iterations of the longest loop that copies or multiplies asynchronously.
+    `trips` are the iterations of the longest loop that copies or multiplies asynchronously; -1 if there is none.
     """
 
     def __init__(self, program: StageProgram, number: int) -> None:
@@ -166,7 +166,7 @@ class EventInterpreter(StageInterpreter):
         warps = re.search(r'"ttg\.num-warps" = (\d+)', program.document.text)
         self.thread = LogicalThread("", warps=int(warps[1]) if warps else 4)
         self.threads = [self.thread]
-        self.trips = 0
+        self.trips = -1
         self._arena: SharedAllocation | None = None
         for opcode in ("ttng.wait_barrier", "amdg.wait_barrier"):
             self._control[opcode] = lambda _, step, frame: self._wait_for_phase(step, frame)

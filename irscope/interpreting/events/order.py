@@ -432,15 +432,24 @@ class EventOrder:
             thread.known |= barrier.ends[target - 1][1]
         if len(barrier.ends) > target:
             iteration = thread.visits.get(step.line, 1) - 1
+            name, who = barrier.name, thread.name or "the kernel"
+            if target:
+                message = (
+                    f"{name} may be a phase ahead of the wait in iteration {iteration:,} of {who}: phase {target} can "
+                    f"end before phase {target - 1} is waited for, so the wait goes on too late or never"
+                )
+            else:
+                message = (
+                    f"the wait for {name} in iteration {iteration:,} of {who} is for the phase before the first one: "
+                    "it goes on before anything arrived, or never if it comes late"
+                )
             self.report(
                 Hazard(
-                    "IRS314", step,
-                    f"{barrier.name} may be a phase ahead of the wait in iteration {iteration:,} of "
-                    f"{thread.name or 'the kernel'}: phase {target} can end before phase {target - 1} is waited "
-                    "for, so the wait goes on too late or never",
-                    "wait, before the barrier is used again, until this wait has been passed: check the phase "
-                    "of the producer's wait for the empty buffer",
-                    barrier.name, thread.name, iteration, next((arrival for arrival, _ in barrier.home.arrivals.values()), None),
+                    "IRS314", step, message,
+                    "wait for the phase that the next arrival ends, and let no phase end before it is waited for: "
+                    "check the phases of both waits",
+                    name, thread.name, iteration,
+                    next((arrival for arrival, _ in barrier.home.arrivals.values()), None),
                 )
             )  # fmt: skip
             thread.known |= barrier.ends[-1][1]
