@@ -356,7 +356,8 @@ class _Block:
         operation, location = self.document.operation_at(line), self.document.location_at(line)
         opcode = operation.opcode if operation else ""
         source_line = location.outermost.line if location else 0
-        return Op(opcode, self.document.lines[line].strip(), (), (), (), (), line, source_line)
+        text = self.document.lines[line].strip()
+        return Op(opcode, text, (), (), (), (), line, source_line, location=location)
 
 
 _OPERATIONS: dict[str, Callable[..., _Value]] = {

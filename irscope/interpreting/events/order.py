@@ -14,6 +14,7 @@ import numpy as np
 
 from irscope.interpreting.runtime_values import Array, Buffer, BufferState, Item, RuntimeValue
 from irscope.interpreting.stage_program import Op
+from irscope.languages.document import inlining_chain
 
 # How an access is done: by a thread's own instruction, or by an engine that goes on by itself.
 THREAD, COPY, TMA, WGMMA, TCGEN05 = "", "cp.async", "TMA", "wgmma", "tcgen05"
@@ -238,7 +239,7 @@ class EventOrder:
         name = slot_name(access.view)
         message = (
             f"no fence makes {_in_flight(earlier)} of {name} visible to the asynchronous proxy, through which "
-            f"the {access.engine} of line {access.step.source_line} reads it"
+            f"the {access.engine} of line {line_of(access.step)} reads it"
         )
         self.report(
             Hazard(
@@ -294,7 +295,7 @@ class EventOrder:
                 self.report(
                     Hazard(
                         "IRS316", copied[-1],
-                        f"nothing waits for {home.name}, at which line {copied[-1].source_line} arrives",
+                        f"nothing waits for {home.name}, at which line {line_of(copied[-1])} arrives",
                         "wait for the barrier before the data are used", home.name,
                     )
                 )  # fmt: skip
@@ -353,13 +354,13 @@ class EventOrder:
 
     def _waiting_line(self, thread: LogicalThread, step: Op, barrier: PhaseBarrier, target: int) -> str:
         return (
-            f"{thread.name or 'the kernel'} waits in line {step.source_line} for phase {target - 1} of "
+            f"{thread.name or 'the kernel'} waits in line {line_of(step)} for phase {target - 1} of "
             f"{barrier.name}, of which {len(barrier.ends)} ended; {barrier.count - barrier.pending:,} of "
             f"{barrier.count:,} arrivals came, {max(barrier.bytes, 0):,} bytes are missing"
         )
 
     def _why_blocked(self, barrier: PhaseBarrier, target: int) -> tuple[str, str, str]:
-        arrivals = [f"line {step.source_line} ({name or 'all warps'})" for step, name in barrier.home.arrivals.values()]
+        arrivals = [f"line {line_of(step)} ({name or 'all warps'})" for step, name in barrier.home.arrivals.values()]
         came = barrier.count - barrier.pending
         if barrier.bytes > 0 and not barrier.pending:
             return (
@@ -376,7 +377,7 @@ class EventOrder:
         if came:
             return (
                 "IRS315",
-                f"{came:,} of the {barrier.count:,} arrivals came that line {barrier.step.source_line} "
+                f"{came:,} of the {barrier.count:,} arrivals came that line {line_of(barrier.step)} "
                 "initializes it for",
                 "initialize the barrier for as many arrivals as come in a phase, or add the one that is missing",
             )
@@ -402,7 +403,7 @@ class EventOrder:
                 Hazard(
                     "IRS315", step,
                     f"{count:,} arrivals at {barrier.name} are {-barrier.pending:,} more than it waits for: line "
-                    f"{barrier.step.source_line} initializes it for {barrier.count:,} per phase",
+                    f"{line_of(barrier.step)} initializes it for {barrier.count:,} per phase",
                     "initialize the barrier for as many arrivals as come in a phase",
                     barrier.name, thread.name, thread.visits.get(step.line, 1) - 1, barrier.step,
                 )
@@ -455,6 +456,15 @@ class EventOrder:
             thread.known |= barrier.ends[-1][1]
 
 
+def line_of(step: Op) -> int:
+    """Return the line of the kernel's file that an operation was written in, be it in a function that is inlined."""
+    *links, outermost = list(inlining_chain(step.location)) or [None]
+    for link in links:
+        if outermost and link and link.file == outermost.file:
+            return link.line
+    return outermost.line if outermost else step.source_line
+
+
 def slot_name(view: Buffer) -> str:
     """Return the name of a buffer, with the number of the slot if it has several: `a[1]`."""
     home = view.cell
@@ -491,7 +501,7 @@ def _in_flight(access: BufferAccess) -> str:
         WGMMA: "the wgmma",
         TCGEN05: "the tcgen05 product",
     }[access.engine]
-    return f"{what} of line {access.step.source_line}"
+    return f"{what} of line {line_of(access.step)}"
 
 
 def _use(access: BufferAccess) -> str:
@@ -499,7 +509,7 @@ def _use(access: BufferAccess) -> str:
 
 
 def _by(access: BufferAccess) -> str:
-    return f"line {access.step.source_line} ({access.thread or 'all warps'}, {access.step.opcode})"
+    return f"line {line_of(access.step)} ({access.thread or 'all warps'}, {access.step.opcode})"
 
 
 def _wait_for(access: BufferAccess) -> str:
@@ -517,7 +527,7 @@ def _cause(thread: LogicalThread) -> str:
     if thread.last_wait is None or not thread.last_wait[2]:
         return ""
     step, barrier, _ = thread.last_wait
-    return f"its wait for {barrier.name} in line {step.source_line} is for a phase that had already ended"
+    return f"its wait for {barrier.name} in line {line_of(step)} is for a phase that had already ended"
 
 
 def _blame(barrier: PhaseBarrier) -> int:
