@@ -1,3 +1,4 @@
+# ruff: noqa: N806, RUF005, SIM108 - Gluon writes constants in capitals, and has no starred lists
 """Kernels in Gluon that are right if WRONG is 0; each other number makes the mistake that a comment names."""
 
 from __future__ import annotations
