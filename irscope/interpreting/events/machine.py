@@ -55,7 +55,7 @@ from irscope.layouts.convert import Version
 # buffer often enough, a larger one is tried; if they have too many, a smaller one.
 _ARGUMENT, _SMALL_ARGUMENT = 256, 64
 _FEW_ITERATIONS, _MOST_TRIES = 7, 2
-_STEPS = 15_000
+_STEPS = 8_000
 # A condition that depends on data holds so often, then no more.
 _TIMES = 4
 _FENCED_COPIES = (3, 9)
