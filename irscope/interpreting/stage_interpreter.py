@@ -96,6 +96,7 @@ class StageInterpreter:
         self.descriptors: dict[int, Descriptor] = {}
         self.scratch = SCRATCH
         self._handlers: dict[str, Handler] = {**MEMORY, **TENSOR_MEMORY, **SHAPES, **_PLAIN}
+        self._control: dict[str, ControlFlow] = {**_CONTROL}
         self.frame = Frame()
         # Is told each operation that has no region, with its operands, before it is executed.
         self.observe: Callable[[Op, Sequence[Item]], None] | None = None
@@ -156,8 +157,8 @@ class StageInterpreter:
             if opcode in _TERMINATORS:
                 return [self.domain.carried(item) if isinstance(item, RuntimeValue) else item
                         for item in (values[name] for name in step.operands)]  # fmt: skip
-            if opcode in _CONTROL:
-                results = yield from _CONTROL[opcode](self, step, frame)
+            if opcode in self._control:
+                results = yield from self._control[opcode](self, step, frame)
                 self.frame = frame
                 self.domain.enter(block)
             elif opcode == "ttng.wait_barrier":
@@ -225,6 +226,7 @@ class StageInterpreter:
 
 
 Handler = Callable[[StageInterpreter, Op, Sequence[Item]], Results]
+ControlFlow = Callable[[StageInterpreter, Op, Frame], Execution]
 
 _TERMINATORS = frozenset(
     ("scf.yield", "tt.return", "tt.reduce.return", "tt.scan.return", "scf.condition", "ttg.warp_yield",
@@ -401,7 +403,7 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
     return results
 
 
-_CONTROL: Mapping[str, Callable[[StageInterpreter, Op, Frame], Execution]] = {
+_CONTROL: Mapping[str, ControlFlow] = {
     "scf.for": _for,
     "scf.while": _while,
     "scf.if": _if,

@@ -1,0 +1,66 @@
+"""What is found of the errors that are planted in pipelined and specialized kernels, and nothing else is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from irscope.interpreting.events.machine import check_order
+from irscope.languages.language import parse
+from tests.truth.events.planted import PLANTED, edited, false_alarms, hazards, is_found, results, stages
+
+
+def test_finds_the_planted_errors() -> None:
+    missed = [
+        f"{planted.stage}: {planted.what}" for planted, reports in results() if not is_found(planted, reports)
+    ]
+    assert len(PLANTED) == 48 and not missed
+
+
+def test_reports_nothing_about_the_unchanged_stages() -> None:
+    alarms = false_alarms()
+    assert len(alarms) == 21 and not any(alarms.values())
+
+
+def test_a_deadlock_says_what_each_partition_waits_for() -> None:
+    (report,) = hazards("specialized_kernel sm_90 13 ttgir", stages()["specialized_kernel sm_90 13 ttgir"])
+    assert report.message == "partition0 waits for ever for free[0] in iteration 3: nothing arrives at it"
+    assert report.remedy == "arrive at the barrier after the last use of its buffer"
+    assert [line.partition(" waits in line ")[0] for line in report.trace] == ["default", "partition0"]
+    assert "34 for phase 0 of free[0], of which 0 ended; 0 of 1 arrivals came" in report.trace[1]
+
+
+def test_buffers_at_one_offset_conflict() -> None:
+    text = stages()["matmul sm_80 ttgir"]
+    allocations = [line for line in text.split("\n") if "ttg.local_alloc : () -> !ttg.memdesc<" in line]
+    assert len(allocations) == 2
+    for offsets in ((0, 1 << 15), (0, 0)):
+        placed = text
+        for line, offset in zip(allocations, offsets, strict=True):
+            where = f"ttg.local_alloc {{allocation.offset = {offset} : i32}} :"
+            placed = placed.replace(line, line.replace("ttg.local_alloc :", where))
+        reports = hazards("matmul sm_80 ttgir", placed)
+        assert bool(reports) == (offsets[0] == offsets[1])
+
+
+def test_what_cannot_be_executed_is_said() -> None:
+    text = stages()["matmul sm_80 ttgir"].replace('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2')
+    assert check_order(parse(text, "mlir"), (3, 9)).unanswered == "clusters of several CTAs"
+    assert check_order(parse("nothing", "mlir"), (3, 9)).unanswered
+
+
+@pytest.mark.slow
+def test_time_of_an_ordinary_kernel() -> None:
+    documents = [parse(text, "mlir") for name, text in stages().items() if name.endswith(" ttgir")]
+    times = []
+    for document in documents:
+        start = time.process_time()
+        check_order(document, (3, 9))
+        times.append(time.process_time() - start)
+    assert sorted(times)[len(times) // 2] < 0.05
+
+
+def test_an_edit_that_matches_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="nothing matches"):
+        edited("", next(planted for planted in PLANTED if planted.pattern))
