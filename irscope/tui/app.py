@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
-from textual.app import ScreenStackError, SystemCommand
+from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
@@ -22,7 +22,7 @@ from irscope.tui import key_help, keys
 from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import AppExit, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
-from irscope.tui.palette import theme_colors
+from irscope.tui.palette import PaletteEntry, theme_colors
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 # Mouse reporting: clicks, movement, and positions as SGR numbers (xterm's private modes).
 _MOUSE_MODES = (1000, 1003, 1015, 1006)
-# Textual's commands that irscope replaces.
-_REPLACED = ("Keys", "Maximize", "Minimize", "Screenshot")
 
 
 class IrscopeApp(HomeVisits):
@@ -125,12 +123,10 @@ class IrscopeApp(HomeVisits):
         """Return a filter without any color if the user wants none: Textual's keeps shades of gray."""
         return [NoColor()] if self.no_color else super().get_line_filters()
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield the commands of the palette: Textual's own (theme, quit) and every action of the screen."""
-        for command in super().get_system_commands(screen):
-            if command.title not in _REPLACED:
-                yield command
-        yield from key_help.commands(screen, self._settings.keys)
+    def palette_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
+        """Return every action of the screen, and the choice of a theme."""
+        theme = PaletteEntry("Choose a theme", "", "Colors", self.search_themes)
+        return [*key_help.palette_entries(screen, self._settings.keys), theme]
 
     def on_key(self, event: events.Key) -> None:
         """Says in one line why a key that nothing has handled does nothing here."""

@@ -6,13 +6,17 @@ of themes shows the one under the cursor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import ClassVar, NamedTuple
 
 from textual import events, on
 from textual.color import Color
-from textual.command import Command, CommandPalette
+from textual.command import Command, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.markup import escape
+from textual.screen import Screen
 from textual.theme import Theme, ThemeProvider
 from textual.widgets import Button, Input, OptionList
 
@@ -31,8 +35,8 @@ _SERIES = {
 # The terminal's own colors: the app does not know them.
 _ANSI_PAIR = {True: ("ansi_yellow", "ansi_bright_blue"), False: ("ansi_red", "ansi_blue")}
 _ANSI_SERIES = ("cyan", "magenta", "green", "default") * 2
-# Backgrounds: the hue that is mixed into the plain one, how much of it at most, and how much of the contrast of
-# the theme's main text is left at least.
+# Backgrounds: the hue that is mixed into the plain one, how much of it at most, and how much of the contrast
+# of the theme's main text is left at least.
 _TINTS = {
     "cursor-row": ("foreground", 0.09, 0.75),
     "focused-row": ("foreground", 0.18, 0.7),
@@ -59,7 +63,10 @@ def theme_colors(theme: Theme) -> dict[str, str]:
     if theme.ansi:
         return _ansi_colors(theme.dark)
     variables = theme.to_color_system().generate()
-    hues = {name: Color.parse(variables[name]) for name in ("background", "foreground", "surface", "panel", *_INKS)}
+    hues = {
+        name: Color.parse(variables[name])
+        for name in ("background", "foreground", "surface", "panel", *_INKS)
+    }
     end = Color.parse("white" if theme.dark else "black")
     plain = hues["background"]
     main = _legible(hues["foreground"], [plain], end, _MAIN)
@@ -127,6 +134,40 @@ def _luminance(rgb: tuple[int, int, int]) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+class PaletteEntry(NamedTuple):
+    """An action in the palette: what it does, its keys, the title of its group, and what runs it."""
+
+    title: str
+    keys: str
+    group: str
+    run: Callable[[], object]
+
+    def prompt(self, title: Content, group: str = "") -> Content:
+        """Return a line of the list: the keys, the title, and the group if it begins here."""
+        return Content.assemble((f"{self.keys:>9}  ", "$text-accent"), title, (f"   {group}", "$muted"))
+
+
+class EntryProvider(Provider):
+    """The entries of the palette: the ones picked before, then in the app's order."""
+
+    async def discover(self) -> Hits:
+        """Yield all entries; the first one of a group says its title."""
+        above = ""
+        for entry in self.app.ordered_entries(self.screen):  # type: ignore[attr-defined]  # a ThemePreview
+            prompt = entry.prompt(Content(entry.title), entry.group if entry.group != above else "")
+            yield DiscoveryHit(prompt, entry.run, entry.title)
+            above = entry.group
+
+    async def search(self, query: str) -> Hits:
+        """Yield the entries that match."""
+        matcher = self.matcher(query)
+        for entry in self.app.ordered_entries(self.screen):  # type: ignore[attr-defined]  # a ThemePreview
+            score = matcher.match(entry.title)
+            if score > 0:
+                prompt = entry.prompt(matcher.highlight(escape(entry.title)))
+                yield Hit(score, prompt, entry.run, entry.title)
+
+
 class Palette(CommandPalette, DismissOnce[None]):
     """A list of commands; Page Up and Page Down do nothing while it has no lines.
 
@@ -167,9 +208,29 @@ class Palette(CommandPalette, DismissOnce[None]):
 class ThemePreview(InputApp):
     """An app whose list of themes shows the one under the cursor; Escape brings the old one back."""
 
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {EntryProvider}
     _theme_before = ""
     # The theme that the user picked from the list; "" if it is the config file's.
     chosen_theme = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The titles of the palette's entries that were picked, the last one first.
+        self.recent: list[str] = []
+
+    def palette_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
+        """Return the entries of the palette over `screen`, in their order."""
+        raise NotImplementedError
+
+    def ordered_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
+        """Return the entries of the palette, those that were picked first; picking one is remembered."""
+        entries = {entry.title: entry for entry in self.palette_entries(screen)}
+        recent = [entries.pop(title)._replace(group="Recent") for title in self.recent if title in entries]
+        return [entry._replace(run=partial(self._pick, entry)) for entry in (*recent, *entries.values())]
+
+    def _pick(self, entry: PaletteEntry) -> object:
+        self.recent = [entry.title, *(title for title in self.recent if title != entry.title)]
+        return entry.run()
 
     def choose_theme(self, name: str) -> None:
         """Use a theme that the user picked, also in an earlier run; ignores unknown ones."""

@@ -30,7 +30,7 @@ READABLE = 4.5
 # The themes that have colors of their own; test_ansi_colors.py is about the others.
 THEMES = [name for name, theme in BUILTIN_THEMES.items() if not theme.ansi]
 # Hatching, rules, the grid of a chart and scroll bars (box drawing and block elements): nobody reads them.
-_DECORATION = {"╱", *map(chr, range(0x2500, 0x25A0))}
+_DECORATION = {"\u2571", *map(chr, range(0x2500, 0x25A0))}
 MORE_SCREENS = {
     "home": Shown(("H",)),
     "llvm": Shown(("O",)),
@@ -77,14 +77,14 @@ def lab(color: CssColor, matrix: tuple[tuple[float, ...], ...] = _NORMAL) -> tup
     seen = [min(max(sum(a * b for a, b in zip(row, linear, strict=True)), 0), 1) for row in matrix]
     to_xyz = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
     white = (0.9505, 1.0, 1.089)
-    xyz = [sum(a * b for a, b in zip(row, seen, strict=True)) / w for row, w in zip(to_xyz, white, strict=True)]
+    xyz = [
+        sum(a * b for a, b in zip(row, seen, strict=True)) / w for row, w in zip(to_xyz, white, strict=True)
+    ]
     x, y, z = (t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in xyz)
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-def difference(
-    one: CssColor, other: CssColor, matrix: tuple[tuple[float, ...], ...] = _NORMAL
-) -> float:
+def difference(one: CssColor, other: CssColor, matrix: tuple[tuple[float, ...], ...] = _NORMAL) -> float:
     """Return the distance of two colors in CIELAB."""
     pairs = zip(lab(one, matrix), lab(other, matrix), strict=True)
     return float(sum((a - b) ** 2 for a, b in pairs) ** 0.5)
@@ -107,7 +107,9 @@ def drawn_text(app: IrscopeApp) -> Iterator[Segment]:
     """Yield what the screen on top draws and is read; what is dimmed below a dialog is not."""
     screen = app.screen
     rows = screen._compositor.render_full_update(simplify=False).strips
-    regions = [widget.region for widget in screen.walk_children() if widget.visible and not widget.is_container]
+    regions = [
+        widget.region for widget in screen.walk_children() if widget.visible and not widget.is_container
+    ]
     for y, strips in enumerate(rows):
         x = 0
         for segment in (segment for strip in strips for segment in strip if not segment.control):
@@ -141,7 +143,9 @@ async def test_all_text_is_legible_in_every_theme(tmp_path: Path, name: str) -> 
 def palette(theme: str) -> dict[str, CssColor]:
     """Return the colors of a theme that irscope mixes, and its background."""
     variables = BUILTIN_THEMES[theme].to_color_system().generate() | theme_colors(BUILTIN_THEMES[theme])
-    return {name: CssColor.parse(variables[name]) for name in ("background", *theme_colors(BUILTIN_THEMES[theme]))}
+    return {
+        name: CssColor.parse(variables[name]) for name in ("background", *theme_colors(BUILTIN_THEMES[theme]))
+    }
 
 
 @pytest.mark.parametrize("kind", BLINDNESS)
