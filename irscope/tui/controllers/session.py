@@ -49,6 +49,7 @@ class SessionController(Controller):
         self._folder = folder
         self._before = None if folder is None or fresh else folder.load(screen.workspace.path)
         self._tip = 0 if folder is None else folder.tips_done()
+        self._tip_shown = False
         self.tip_bar = TipBar(id="tip")
         self._show_tip()
 
