@@ -20,9 +20,10 @@ from textual.worker import WorkerFailed
 from irscope.model import UserError
 from irscope.tui import key_help, keys
 from irscope.tui.bindings import ASK
+from irscope.tui.colors import theme_colors
 from irscope.tui.home_visits import AppExit, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
-from irscope.tui.palette import PaletteEntry, theme_colors
+from irscope.tui.palette import PaletteEntry
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load

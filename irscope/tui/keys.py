@@ -257,7 +257,7 @@ PANELS = KeyGroup(
 )
 # Also a key of the screen that waits for the first plan.
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
-HOME = key("H", "app.home", "Home: recent captures, lessons, samples, the manual", name="home")
+HOME = key("H", "app.home", "Home: recent captures, lessons, samples", name="home")
 # In a capture that was opened from the home screen.
 RETURN = act(
     "q",
