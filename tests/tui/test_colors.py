@@ -141,7 +141,7 @@ async def test_all_text_is_legible_in_every_theme(tmp_path: Path, name: str) -> 
 
 
 def palette(theme: str) -> dict[str, CssColor]:
-    """Return the colors of a theme that irscope mixes, and its background."""
+    """Return the colors of a theme that irscope mixes."""
     variables = BUILTIN_THEMES[theme].to_color_system().generate() | theme_colors(BUILTIN_THEMES[theme])
     return {
         name: CssColor.parse(variables[name]) for name in ("background", *theme_colors(BUILTIN_THEMES[theme]))
