@@ -33,9 +33,7 @@ THEMES = [name for name, theme in BUILTIN_THEMES.items() if not theme.ansi]
 _DECORATION = {"\u2571", *map(chr, range(0x2500, 0x25A0))}
 MORE_SCREENS = {
     "home": Shown(("H",)),
-    "llvm": Shown(("O",)),
     "estimate": Shown(("B",), captures.launched),
-    "palette": Shown(("ctrl+p",)),
     "question": Shown(("q",)),
     "prompt": Shown(("colon",)),
     "no-match": Shown(("3", "slash", *"nothing")),
