@@ -28,8 +28,8 @@ _TINTS = {
     "focused-heading": ("primary", 0.55, 0.5),
     "left-row": ("diff-left", 0.22, 0.7),
     "right-row": ("diff-right", 0.22, 0.7),
-    "left-tint": ("diff-left", 0.12, 0.8),
-    "right-tint": ("diff-right", 0.12, 0.8),
+    "left-tint": ("diff-left", 0.14, 0.78),
+    "right-tint": ("diff-right", 0.14, 0.78),
     "left-span": ("diff-left", 0.48, 0.4),
     "right-span": ("diff-right", 0.48, 0.4),
     "accent-row": ("accent", 0.3, 0.7),
@@ -37,6 +37,7 @@ _TINTS = {
     "warning-row": ("warning", 0.22, 0.7),
     "error-row": ("error", 0.22, 0.7),
 }
+_MAIN_TEXT = ("foreground", "text", "block-cursor-foreground", "block-cursor-blurred-foreground")
 _GROUNDS = ("background", "surface", "panel")
 # The least luminance of a light background.
 _WHITE = 0.85
@@ -82,10 +83,11 @@ def theme_colors(theme: Theme) -> dict[str, str]:
             for name in _INKS
         },
         **{name: color.hex for name, color in marks.items()},
-        **dict.fromkeys(("foreground", "text", "block-cursor-foreground"), main.hex),
+        **dict.fromkeys(_MAIN_TEXT, main.hex),
         **dict.fromkeys(("muted", "text-muted", "text-disabled"), muted),
         "rule": plain.blend(main, 0.2).hex,
         "block-cursor-background": tints["focused-row"].hex,
+        "block-cursor-blurred-background": tints["focused-row"].hex,
     }
 
 
