@@ -5,7 +5,6 @@ Panels and other screens declare theirs beside them; `key_help` makes the help, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from irscope.tui.bindings import (
@@ -22,7 +21,6 @@ from irscope.tui.bindings import (
     key,
     shared,
 )
-from irscope.tui.controllers.export import ExportController
 from irscope.tui.screens import OPENING_KEYS
 from irscope.workspace.variant_texts import PYTHON
 from irscope.workspace.what_if import can_build_from
@@ -30,11 +28,19 @@ from irscope.workspace.what_if import can_build_from
 if TYPE_CHECKING:
     from irscope.tui.screens.compare import CompareScreen
 
-_SAME = "A and B are the same variant; make another one B in the table"
+_SAME = "A and B are the same variant; J makes the next one B, and so does Enter in the table"
 
 
 def _same_variant(screen: CompareScreen) -> str:
     return _SAME if screen.pair.single else ""
+
+
+def _differing_stage(screen: CompareScreen) -> str:
+    """Return where A and B differ instead: "; they do in 4 ttgir"."""
+    pair = screen.pair
+    numbered = (f"{number} {stage}" for number, stage in enumerate(pair.stages, 1) if pair.differs_in(stage))
+    first = next(numbered, "")
+    return f"; they do in {first}" if first else ""
 
 
 def _not_compared(screen: CompareScreen) -> str:
@@ -43,13 +49,13 @@ def _not_compared(screen: CompareScreen) -> str:
     if screen.pair.single:
         return _SAME
     if screen.texts.page.right is None:
-        return "Only one text is on screen: there is nothing to compare it with"
+        return f"A and B do not both have {screen.stage}{_differing_stage(screen)}"
     return f"{screen.stage} is not compared yet"
 
 
 def _no_change(screen: CompareScreen) -> str:
-    no_change = "" if screen.texts.page.runs else f"A and B do not differ in {screen.stage}"
-    return _not_compared(screen) or no_change
+    no_change = f"A and B do not differ in {screen.stage}{_differing_stage(screen)}"
+    return _not_compared(screen) or ("" if screen.texts.page.runs else no_change)
 
 
 def _one_detail(screen: CompareScreen) -> str:
@@ -58,7 +64,7 @@ def _one_detail(screen: CompareScreen) -> str:
 
 
 def _one_text(screen: CompareScreen) -> str:
-    return "Only one text is on screen" if screen.texts.page.right is None else ""
+    return _not_compared(screen) if screen.texts.page.right is None else ""
 
 
 def _nothing_to_build(screen: CompareScreen) -> str:
@@ -207,77 +213,25 @@ FIND = KeyGroup(
 )
 
 
-def _export(
-    keys: str, name: str, tooltip: str, tooltip_a: str, run: Callable[[ExportController, bool], object]
-) -> tuple[Action, Action]:
-    """Create the action for B, or for the only text, and the one for A, which only the palette has."""
-    of_b = act(keys, f"{name}(True)", tooltip, lambda s: run(s.export, True))
-    return of_b, act("", f"{name}(False)", tooltip_a, lambda s: run(s.export, False))
-
-
-_COPY_LINE, *_EXPORTS = (
-    _export(
-        "y",
-        "copy_line",
-        "Copy the line (of B if there are two)",
-        "Copy the line of A",
-        ExportController.copy_line,
-    ),
-    _export(
-        "Y",
-        "copy_stage",
-        "Copy the whole stage (of B)",
-        "Copy the whole stage of A",
-        ExportController.copy_stage,
-    ),
-    _export(
-        "o",
-        "page",
-        "Open the stage (of B) in $PAGER",
-        "Open the stage of A in $PAGER",
-        ExportController.open_in_pager,
-    ),
-    _export(
-        "E",
-        "edit",
-        "Open the stage (of B) in $EDITOR",
-        "Open the stage of A in $EDITOR",
-        ExportController.open_in_editor,
-    ),
-    _export(
-        "w",
-        "save",
-        "Save the stage (of B) to a file",
-        "Save the stage of A to a file",
-        ExportController.save_stage,
-    ),
-    _export(
-        "U",
-        "reproduce",
-        "Write a reproducer of the variant (B) into a folder",
-        "Write a reproducer of A into a folder",
-        ExportController.reproduce,
-    ),
-)
 EXPORT = KeyGroup(
     "Copy, open, save",
     (
-        _COPY_LINE[0],
+        act("y", "copy_line", "Copy the line (of B if there are two)", lambda s: s.export.copy_line()),
         act(
             "c",
             "copy_operation",
             "Copy the operation, of both A and B if they differ",
             lambda s: s.export.copy_operation(),
         ),
-        *(of_b for of_b, _ in _EXPORTS),
-        act("P", "picture", "Save a picture of the screen as SVG", lambda s: s.export.save_picture()),
+        act("o", "page", "Open the stage (of B) in $PAGER", lambda s: s.export.open_in_pager()),
+        act("w", "save", "Save the stage (of B) to a file", lambda s: s.export.save_stage()),
     ),
 )
-EXPORT_A = tuple(of_a for _, of_a in (_COPY_LINE, *_EXPORTS))
+STAGES = tuple(map(_stage, range(1, 10)))
 PANELS = KeyGroup(
     "Panels and stages",
     (
-        *map(_stage, range(1, 10)),
+        *STAGES,
         act(
             "v",
             "toggle_variants",
@@ -307,12 +261,11 @@ PANELS = KeyGroup(
             "findings",
         ),
         act("z", "zoom", "Show only this panel, or all panels", lambda s: s.zoom()),
-        key("m", "app.toggle_mouse", "Toggle mouse capture"),
     ),
 )
 # Also a key of the screen that waits for the first plan.
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
-HOME = key("H", "app.home", "Home: recent captures, lessons, samples, the manual", name="home")
+HOME = key("H", "app.home", "Home: recent captures, lessons, samples", name="home")
 # In a capture that was opened from the home screen.
 RETURN = act(
     "q",
@@ -341,12 +294,6 @@ APP = KeyGroup(
             problem=_nothing_to_build,
         ),
         shared(RECOMPILE, lambda s: s.live.recompile()),
-        act(
-            "R",
-            "toggle_recompile",
-            "Compile when the source is saved, or only with r",
-            lambda s: s.recompile_on_save.toggle(),
-        ),
         HOME,
         RETURN,
         HELP,
@@ -358,10 +305,25 @@ APP = KeyGroup(
 EVERYWHERE = (HELP, SUSPEND, QUIT)
 
 MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
+# What the bottom line shows first, after the keys of the panel; what fits at 80 columns is the first line.
+_HINTED = (
+    "back", "lesson(1)", "change(1)", "why", "passes", "toggle_source", "what_if", "search",
+    "layout", "chart", "explain", "swap", "estimate", "bits", "toggle_findings", "detail", "toggle_folded",
+    "toggle_unified", "toggle_variants", "edit_stage", "return_home",
+)  # fmt: skip
+
+
+def _rank(action: Action) -> int:
+    """Return the place of an action in the bottom line."""
+    return _HINTED.index(action.id) if action.id in _HINTED else len(_HINTED)
+
+
 # The bindings of the main screen in the order of the bottom line; those of its panels come in addition.
-MAIN = (
-    BACK,
-    *(binding for group in MAIN_GROUPS for binding in group.bindings if binding not in (*EVERYWHERE, BACK)),
+MAIN = tuple(
+    sorted(
+        (binding for group in MAIN_GROUPS for binding in group.bindings if binding not in EVERYWHERE),
+        key=_rank,
+    )
 )
 # The main screen's actions by name.
-ACTIONS = {action.id: action for action in (*MAIN, *EXPORT_A) if action.run}
+ACTIONS = {action.id: action for action in MAIN if action.run}

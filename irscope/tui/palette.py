@@ -1,19 +1,59 @@
-"""Shows each theme while the user moves through the list of themes in the palette.
+"""The command palette: its entries in their order, and the themes, each shown while the cursor is on it.
 
-Textual's command palette, in which no key fails before its commands are drawn or after it is closed.
+It is Textual's, but no key fails before its commands are drawn or after it is closed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 from textual import events, on
-from textual.command import Command, CommandPalette
+from textual.command import Command, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.markup import escape
+from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widgets import Button, Input, OptionList
 
 from irscope.tui.input_queue import InputApp
 from irscope.tui.screens.dialogs import DismissOnce
+
+
+class PaletteEntry(NamedTuple):
+    """An action in the palette: what it does, its keys, the title of its group, and what runs it."""
+
+    title: str
+    keys: str
+    group: str
+    run: Callable[[], object]
+
+    def prompt(self, title: Content, group: str = "") -> Content:
+        """Return a line of the list: the keys, the title, and the group if it begins here."""
+        return Content.assemble((f"{self.keys:>9}  ", "$text-accent"), title, (f"   {group}", "$muted"))
+
+
+class EntryProvider(Provider):
+    """The entries of the palette: the ones picked before, then in the app's order."""
+
+    async def discover(self) -> Hits:
+        """Yield all entries; the first one of a group says its title."""
+        above = ""
+        for entry in self.app.ordered_entries(self.screen):  # type: ignore[attr-defined]  # a ThemePreview
+            prompt = entry.prompt(Content(entry.title), entry.group if entry.group != above else "")
+            yield DiscoveryHit(prompt, entry.run, entry.title)
+            above = entry.group
+
+    async def search(self, query: str) -> Hits:
+        """Yield the entries that match."""
+        matcher = self.matcher(query)
+        for entry in self.app.ordered_entries(self.screen):  # type: ignore[attr-defined]  # a ThemePreview
+            score = matcher.match(entry.title)
+            if score > 0:
+                prompt = entry.prompt(matcher.highlight(escape(entry.title)))
+                yield Hit(score, prompt, entry.run, entry.title)
 
 
 class Palette(CommandPalette, DismissOnce[None]):
@@ -56,9 +96,29 @@ class Palette(CommandPalette, DismissOnce[None]):
 class ThemePreview(InputApp):
     """An app whose list of themes shows the one under the cursor; Escape brings the old one back."""
 
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {EntryProvider}
     _theme_before = ""
     # The theme that the user picked from the list; "" if it is the config file's.
     chosen_theme = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The titles of the palette's entries that were picked, the last one first.
+        self.recent: list[str] = []
+
+    def palette_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
+        """Return the entries of the palette over `screen`, in their order."""
+        raise NotImplementedError
+
+    def ordered_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
+        """Return the entries of the palette, those that were picked first; picking one is remembered."""
+        entries = {entry.title: entry for entry in self.palette_entries(screen)}
+        recent = [entries.pop(title)._replace(group="Recent") for title in self.recent if title in entries]
+        return [entry._replace(run=partial(self._pick, entry)) for entry in (*recent, *entries.values())]
+
+    def _pick(self, entry: PaletteEntry) -> object:
+        self.recent = [entry.title, *(title for title in self.recent if title != entry.title)]
+        return entry.run()
 
     def choose_theme(self, name: str) -> None:
         """Use a theme that the user picked, also in an earlier run; ignores unknown ones."""
