@@ -30,7 +30,7 @@ from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import overlay
-from irscope.tui.screens.dialogs import ActionScreen, PromptScreen
+from irscope.tui.screens.dialogs import OVERLAYS_CSS, ActionScreen, PromptScreen
 from irscope.tui.settings import Settings, StateFolder
 from irscope.tui.widgets.bars import KeyHints, MismatchBar, StageTabs, StatusLine, TableNote, TitleBar
 from irscope.tui.widgets.diff_view import DiffView
@@ -54,6 +54,7 @@ _HEIGHTS = [(0, "-tiny"), (16, "-short"), (30, "-normal"), (40, "-tall")]
 class CompareScreen(ActionScreen[None]):
     """Owns the panels and the controllers, and passes messages from the ones to the others."""
 
+    CSS_PATH = None  # irscope.tcss has its styles; parsing those of other screens takes longer than its paint
     KEYS = keys.MAIN_GROUPS
     PANELS: ClassVar[Sequence[type[LineView]]] = (
         VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
@@ -173,6 +174,7 @@ class CompareScreen(ActionScreen[None]):
         self.bits.close()
 
     def _start(self) -> None:
+        self.app.stylesheet.read(OVERLAYS_CSS)
         self._session.save()
         self.table.measure(self.workspace, self.background)
         self.stages.start_comparing()
