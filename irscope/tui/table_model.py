@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from irscope.model import Variant
 from irscope.model.process import cycles_not_collected, keep_from_search
@@ -28,9 +29,8 @@ from irscope.workspace import (
     Workspace,
 )
 from irscope.workspace.compiler_version import version_name
-from irscope.workspace.conditions import FactComparison, failure_of, parse_filter, spellings
 from irscope.workspace.first_difference import equal_text, first_differences, joined, state
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from irscope.workspace.table import (
     DIFFERS,
     STATE,
@@ -39,6 +39,9 @@ from irscope.workspace.table import (
     setting_columns,
     sorted_variants,
 )
+
+if TYPE_CHECKING:
+    from irscope.workspace.conditions import FactComparison
 
 # Longer cells are cut; the status line has them in full.
 MAX_CELL = 40
@@ -225,6 +228,8 @@ def matching(query: str, section: TableSection, variants: Sequence[Variant]) -> 
     A condition names a column by its name, or by its title with or without the unit. Any other
     word must occur in one of the columns, in any case, other than the stage that differs from A.
     """
+    from irscope.workspace.conditions import parse_filter, spellings  # after the first paint
+
     matches = list(variants)
     titled = (
         (c.name, c.kind.title if isinstance(c, FactColumn) else c.title, c.title) for c in section.columns
@@ -240,6 +245,8 @@ def matching(query: str, section: TableSection, variants: Sequence[Variant]) -> 
 
 def _passing(column: TableColumn, comparison: FactComparison, variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants for which a comparison holds: of numbers, or of the text that is shown."""
+    from irscope.workspace.conditions import failure_of  # after the first paint
+
     written = isinstance(comparison.value, str)
     values = column.values(variants)
     passed = {

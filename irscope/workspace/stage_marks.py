@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irscope.facts.occupancy import count
 from irscope.model import Variant
+from irscope.model.records import frozen_with_dict
 from irscope.model.text import pluralize
 from irscope.targets import (
     backend_of,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class Pressure:
     """The registers that are occupied per thread, by line (from 0) of an assembly stage.
 
@@ -43,7 +44,7 @@ class Pressure:
     stage: str
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class LineMarks:
     """The marks of one stage of a variant; lines are counted from 0.
 

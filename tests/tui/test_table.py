@@ -14,7 +14,7 @@ from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import FactTable
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from irscope.workspace.table import TableSection
 from tests.tui.driving import drawn, press, settled
 

@@ -140,7 +140,9 @@ class CompareScreen(ActionScreen[None]):
         return LessonController(self, pages, self._lesson_view)
 
     def compose(self) -> ComposeResult:
-        """Yield the panels, from top to bottom."""
+        """Yield the panels, from top to bottom, in the styles for this size: Textual knows it later."""
+        for length, classes in zip(self.app.size, (_WIDTHS, _HEIGHTS), strict=True):
+            self.add_class(max(fit for fit in classes if fit[0] <= length)[1], update=False)
         yield self.title_bar
         yield self.table
         yield self.table_note
