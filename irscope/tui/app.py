@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
-from textual.app import ScreenStackError, SystemCommand
+from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
 from textual.driver import Driver
+from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 from textual.widgets import Input
 from textual.worker import WorkerFailed
@@ -21,6 +22,7 @@ from irscope.tui import key_help, keys
 from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import AppExit, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
+from irscope.tui.palette import PaletteEntry, theme_colors
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
@@ -30,17 +32,8 @@ if TYPE_CHECKING:
     from irscope.learn.render import LessonPages
     from irscope.tui.screens.opening import OpeningScreen
 
-# Blue and orange differ in any kind of color vision, on dark and on light backgrounds.
-_COLORS = {"diff-left": "#d97706", "diff-right": "#2f81f7"}
-# The same in the terminal's own colors, on a dark and on a light background.
-_ANSI_DARK = {"diff-left": "ansi_yellow", "diff-right": "ansi_bright_blue"}
-_ANSI_LIGHT = {"diff-left": "ansi_red", "diff-right": "ansi_blue"}
-# The series of a chart: legible on dark and light backgrounds; their marks differ too.
-_SERIES = ("#2f81f7", "#d97706", "#0d9488", "#c026d3", "#848a00", "#dc2626", "#7c6af0", "#7d8590")
 # Mouse reporting: clicks, movement, and positions as SGR numbers (xterm's private modes).
 _MOUSE_MODES = (1000, 1003, 1015, 1006)
-# Textual's commands that irscope replaces.
-_REPLACED = ("Keys", "Maximize", "Minimize", "Screenshot")
 
 
 class IrscopeApp(HomeVisits):
@@ -121,19 +114,19 @@ class IrscopeApp(HomeVisits):
                 self.notify(note, markup=False)
             self.push_screen(self._main_screen(self._workspace, message.live))
 
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the colors of A, B and the series of a chart, for themes that do not define them."""
-        theme, colors = self.current_theme, _COLORS
-        if theme.ansi:
-            colors = _ANSI_DARK if theme.dark else _ANSI_LIGHT
-        return colors | {f"series-{number}": color for number, color in enumerate(_SERIES)}
+    def get_css_variables(self) -> dict[str, str]:
+        """Return the theme's colors, those of A and B, and tints and inks that are legible."""
+        self.theme_variables = super().get_css_variables() | theme_colors(self.current_theme)
+        return self.theme_variables
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield the commands of the palette: Textual's own (theme, quit) and every action of the screen."""
-        for command in super().get_system_commands(screen):
-            if command.title not in _REPLACED:
-                yield command
-        yield from key_help.commands(screen, self._settings.keys)
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return a filter without any color if the user wants none: Textual's keeps shades of gray."""
+        return [NoColor()] if self.no_color else super().get_line_filters()
+
+    def palette_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
+        """Return every action of the screen, and the choice of a theme."""
+        theme = PaletteEntry("Choose a theme", "", "Colors", self.search_themes)
+        return [*key_help.palette_entries(screen, self._settings.keys), theme]
 
     def on_key(self, event: events.Key) -> None:
         """Says in one line why a key that nothing has handled does nothing here."""
@@ -184,8 +177,10 @@ class IrscopeApp(HomeVisits):
 
     def on_mount(self) -> None:
         """Apply the config file's theme and keys; shows its errors."""
-        self.set_class(self._has_few_colors(), "-few-colors")
         theme, keymap = self._settings.theme, self._settings.keys
+        if self._has_few_colors():
+            self.add_class("-few-colors")
+            self.theme = "ansi-dark"
         if not theme and self._states is not None:
             self.choose_theme(self._states.theme())
         problems = [self._problem] if self._problem else []

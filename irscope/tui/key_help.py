@@ -10,18 +10,23 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from textual.actions import parse
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.widget import Widget
 
 from irscope.tui.bindings import ASK, FILTER_KEYS, IN_HOME, LEAVE, MOVE, READ, KeyGroup
-from irscope.tui.keys import APP, COMPARE, EVERYWHERE, EXPORT, EXPORT_A, FIND, LESSON, MAIN, PANELS
+from irscope.tui.keys import APP, COMPARE, EVERYWHERE, EXPORT, FIND, LESSON, MAIN, PANELS, STAGES
+from irscope.tui.palette import PaletteEntry
 from irscope.tui.screens import overlays
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ActionScreen
 from irscope.tui.screens.reading import ReadingScreen
+from irscope.tui.widgets.bars import hinted_bindings
 from irscope.tui.widgets.line_view import LineView
+
+# The first page of the help, which fits a screen of 24 lines, and the number of keys on it.
+USEFUL, _MOST_USEFUL = "Most useful here", 13
 
 
 def sections() -> Sequence[KeyGroup]:
@@ -50,7 +55,11 @@ def help_groups(screen: Screen[object]) -> list[KeyGroup]:
     else:
         first += [LESSON] if screen.query("#lesson") else []
         first += [COMPARE, FIND, PANELS, MOVE, EXPORT, APP]
-    return list({group.title: group for group in (*first, *sections())}.values())
+    ordered = {group.title: group for group in (*first, *sections())}.values()
+    names = [active.binding.id for active in hinted_bindings(screen)]
+    actions = {action.id: action for group in reversed(ordered) for action in group.bindings}
+    useful = [actions[name] for name in names if name in actions][:_MOST_USEFUL]
+    return [KeyGroup(USEFUL, tuple(useful)), *ordered]
 
 
 def _is_over_main(screen: Screen[object]) -> TypeGuard[ActionScreen[object]]:
@@ -82,27 +91,39 @@ def shown(app: App[None], binding: Binding, keymap: Mapping[str, str]) -> str:
     return ", ".join(app.get_key_display(mapped) for mapped in bindings)
 
 
-def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
-    """Yield the palette's commands: every action of the screen and its panels.
+def palette_entries(screen: Screen[object], keymap: Mapping[str, str]) -> list[PaletteEntry]:
+    """Return the actions of the screen and its panels: first those of the bottom line, then group by group.
 
-    `keymap` has the user's keys. An action runs in the panel that owns it, which gets the focus.
+    `keymap` has the user's keys. An action runs in the panel that owns it, which gets the focus. Keys that
+    only move the cursor, or choose a tab, are left out.
     """
     if not (_is_over_main(screen) or isinstance(screen, CompareScreen)):
-        return
-    yield from _commands(screen, _own_groups(type(screen)), keymap)
-    if isinstance(screen, CompareScreen):
-        yield from (
-            SystemCommand(action.tooltip, "No key", _Run(screen, action.action)) for action in EXPORT_A
-        )
+        return []
+    owners: list[tuple[Widget, Sequence[KeyGroup]]] = [(screen, _own_groups(type(screen)))]
     for panel in screen.PANELS:
-        owner = screen.query(panel).first()
+        view = screen.query(panel).first()
         # A panel that is hidden can still act, but not if it is part of a hidden one.
-        if all(node.display for node in owner.ancestors if isinstance(node, Widget)):
-            yield from _commands(owner, [panel.KEYS], keymap)
-    if screen.PANELS:
-        focused = screen.focused
-        owner = focused if isinstance(focused, LineView) else screen.query(screen.PANELS[0]).first()
-        yield from _commands(owner, [MOVE], keymap)
+        if all(node.display for node in view.ancestors if isinstance(node, Widget)):
+            owners.append((view, [] if panel.KEYS is MOVE else [panel.KEYS]))
+    likely: dict[str | None, PaletteEntry] = {}
+    others: list[PaletteEntry] = []
+    hinted = [active.binding.id for active in hinted_bindings(screen)]
+    for owner, groups in owners:
+        for group in groups:
+            for binding in group.bindings:
+                if binding in STAGES or owner.app._check_action_state(binding.action, owner) is False:
+                    continue  # it has no meaning here
+                entry = PaletteEntry(
+                    binding.tooltip,
+                    shown(owner.app, binding, keymap),
+                    "Likely here" if binding.id in hinted else group.title,
+                    _Run(owner, binding.action),
+                )
+                if binding.id in hinted:
+                    likely[binding.id] = entry
+                else:
+                    others.append(entry)
+    return [*(likely[name] for name in hinted if name in likely), *others]
 
 
 def _scopes() -> Iterator[Sequence[Binding]]:
@@ -124,16 +145,6 @@ def _own_groups(screen: type[ActionScreen[Any]]) -> list[KeyGroup]:
     """Return the groups of a screen itself, without those of its panels."""
     read = [READ] if issubclass(screen, ReadingScreen) else []
     return [*screen.KEYS, *([] if issubclass(screen, CompareScreen) else [*read, LEAVE])]
-
-
-def _commands(
-    owner: Widget, groups: Sequence[KeyGroup], keymap: Mapping[str, str]
-) -> Iterator[SystemCommand]:
-    for binding in (binding for group in groups for binding in group.bindings):
-        if owner.app._check_action_state(binding.action, owner) is False:
-            continue  # it has no meaning here
-        keys = shown(owner.app, binding, keymap)
-        yield SystemCommand(binding.tooltip, f"Key {keys}", _Run(owner, binding.action))
 
 
 class _Run:

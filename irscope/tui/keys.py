@@ -274,10 +274,11 @@ EXPORT = KeyGroup(
     ),
 )
 EXPORT_A = tuple(of_a for _, of_a in (_COPY_LINE, *_EXPORTS))
+STAGES = tuple(map(_stage, range(1, 10)))
 PANELS = KeyGroup(
     "Panels and stages",
     (
-        *map(_stage, range(1, 10)),
+        *STAGES,
         act(
             "v",
             "toggle_variants",
@@ -358,10 +359,25 @@ APP = KeyGroup(
 EVERYWHERE = (HELP, SUSPEND, QUIT)
 
 MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
+# What the bottom line shows first, after the keys of the panel; what fits at 80 columns is the first line.
+_HINTED = (
+    "back", "lesson(1)", "change(1)", "why", "passes", "toggle_source", "what_if", "search",
+    "layout", "chart", "explain", "swap", "estimate", "bits", "toggle_findings", "detail", "toggle_folded",
+    "toggle_unified", "toggle_variants", "edit_stage", "return_home",
+)  # fmt: skip
+
+
+def _rank(action: Action) -> int:
+    """Return the place of an action in the bottom line."""
+    return _HINTED.index(action.id) if action.id in _HINTED else len(_HINTED)
+
+
 # The bindings of the main screen in the order of the bottom line; those of its panels come in addition.
-MAIN = (
-    BACK,
-    *(binding for group in MAIN_GROUPS for binding in group.bindings if binding not in (*EVERYWHERE, BACK)),
+MAIN = tuple(
+    sorted(
+        (binding for group in MAIN_GROUPS for binding in group.bindings if binding not in EVERYWHERE),
+        key=_rank,
+    )
 )
 # The main screen's actions by name.
 ACTIONS = {action.id: action for action in (*MAIN, *EXPORT_A) if action.run}

@@ -111,7 +111,7 @@ def code(
             segments[-1] = Segment(segments[-1].text + content, segments[-1].style)
             continue
         style = base + styles.style(ground) if ground else base
-        if ink and ground != "match":
+        if ink and not ground:  # what is marked has one color
             style += styles.ink(f"code--{ink}")
         segments.append(Segment(content, style))
         previous = ground

@@ -26,7 +26,7 @@ _TERMINALS = {"ansi-dark": DIMMED_MONOKAI, "ansi-light": DEFAULT_TERMINAL_THEME}
 def contrast(style: Style, terminal: TerminalTheme) -> float:
     """Return the contrast (WCAG) of text in `style`, which is from 1 to 21."""
     lighter, darker = sorted(
-        (_luminance(_shown(color, terminal, foreground))
+        (luminance(_shown(color, terminal, foreground))
          for color, foreground in ((style.color, True), (style.bgcolor, False))),
         reverse=True,
     )  # fmt: skip
@@ -37,7 +37,7 @@ def _shown(color: Color | None, terminal: TerminalTheme, foreground: bool) -> Co
     return (color or Color.default()).get_truecolor(terminal, foreground)
 
 
-def _luminance(color: ColorTriplet) -> float:
+def luminance(color: ColorTriplet) -> float:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

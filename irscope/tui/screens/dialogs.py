@@ -121,7 +121,10 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
     The default is `selected`, so that typing replaces it, unless it is what the user typed before.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "answer"),  # the field has the key first
+        Binding("escape", "cancel", "cancel"),
+    ]
 
     def __init__(self, question: str, answer: str = "", selected: bool = True) -> None:
         super().__init__()
@@ -134,6 +137,7 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
         with Vertical():
             yield Label(self._question, markup=False)
             yield Input(self._answer, compact=True, select_on_focus=self._selected)
+            yield KeyHints(id="keys")
 
     @on(Input.Submitted)
     def _answered(self, message: Input.Submitted) -> None:

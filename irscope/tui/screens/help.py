@@ -48,13 +48,15 @@ class HelpView(DocumentView):
         super().__init__("Keys   / filters, ] next section, q or Escape closes")
         keys = [(g.title, [(show(binding), binding.tooltip) for binding in g.bindings]) for g in groups]
         self._sections = [*keys, ("In every screen", _FROM_TEXTUAL), ("Signs", SIGNS)]
+        if keys:
+            keys[0][1].extend(_FROM_TEXTUAL[:2])
         self.filter("")
 
     def filter(self, query: str) -> None:
         """Show only entries with `query`: in the key, in what it does, or in the title of the section."""
         words = query.lower().strip()
         lines: list[Line] = []
-        for section, entries in self._sections:
+        for section, entries in self._sections[bool(words) :]:  # the others have the first section's, too
             whole = words in section.lower()
             matching = [entry for entry in entries if whole or words in " ".join(entry).lower()]
             if matching:

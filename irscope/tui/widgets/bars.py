@@ -19,8 +19,10 @@ from rich.segment import Segment
 from textual import events
 from textual.binding import ActiveBinding, Binding
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
 from irscope.model.text import display_line
 from irscope.tui.paint import ELLIPSIS, cell, fitted
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
 # Notes of stages that have not been compared.
 _OPEN = ("·", "…")
-# Help and quit, the last two hints.
-_LAST = 2
+# Help and quit, the last two hints, and the hints of a panel that come before those of the screen.
+_LAST, _OWN = 2, 4
 
 
 @dataclass(frozen=True)
@@ -187,25 +189,52 @@ class StatusLine(Bar):
 
 
 class KeyHints(Bar):
-    """`a is A  b is B  x swap  ? help`; a click presses the key. The last two stay if not all fit."""
+    """`a is A  b is B  x swap  ? help`; a click presses the key. The last two stay if not all fit.
+
+    While the user types, only the keys of typing.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key", "hint", "hint--off"}
 
+    def on_mount(self) -> None:
+        """Follow the focus: each panel has its own keys."""
+        self.watch(self.screen, "focused", self._follow_focus, init=False)
+
+    def _follow_focus(self) -> None:
+        self.refresh()
+
     def labels(self, width: int) -> Sequence[Label]:
-        """Key and hint of every active binding that has one, each once; dimmed if it cannot act now."""
-        first: dict[str, ActiveBinding] = {}
-        for active in self.screen.active_bindings.values():
-            if active.binding.show:
-                first.setdefault(active.binding.action, active)
-        hints = [self._hint(active.binding, active.enabled) for active in first.values()]
-        while len(hints) > _LAST and sum(len(label.text) for hint in hints for label in hint) > width:
-            del hints[-_LAST - 1]
-        return [label for hint in hints for label in hint]
+        """Key and hint of every active binding that has one, each once; dimmed if it cannot act now.
+
+        The first ones are the panel's most important, then the screen's.
+        """
+        active_hints = hinted_bindings(self.screen)
+        focused = self.screen.focused
+        own = [active for active in active_hints if active.node is focused]
+        rest = [active for active in active_hints if active.node is not focused]
+        if isinstance(focused, Input) and not self.screen.is_modal:
+            rest = []
+        last = rest[-_LAST:]
+        ordered = [*own[:_OWN], *rest[:-_LAST], *own[_OWN:]]
+        hints = [self._hint(active.binding, active.enabled) for active in ordered]
+        ends = [self._hint(active.binding, active.enabled) for active in last]
+        while hints and sum(len(label.text) for hint in (*hints, *ends) for label in hint) > width:
+            del hints[-1]
+        return [label for hint in (*hints, *ends) for label in hint]
 
     def _hint(self, binding: Binding, enabled: bool) -> tuple[Label, Label]:
         press = f"app.simulate_key('{binding.key}')"
         key = Label(f" {self.app.get_key_display(binding)}", "key" if enabled else "hint--off", press)
         return key, Label(f" {binding.description} ", "hint" if enabled else "hint--off", press)
+
+
+def hinted_bindings(screen: Screen[object]) -> list[ActiveBinding]:
+    """Return the active bindings that have a hint, those of the focused panel first, each once."""
+    first: dict[str, ActiveBinding] = {}
+    for active in screen.active_bindings.values():
+        if active.binding.show:
+            first.setdefault(active.binding.action, active)
+    return list(first.values())
 
 
 def _width(labels: Sequence[Label]) -> int:

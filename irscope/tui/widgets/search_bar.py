@@ -24,7 +24,11 @@ NO_MATCH = "-no-match"
 class SearchBar(Input):
     """Hidden until it is opened. Enter keeps the text, Escape cancels."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "keep"),
+        Binding("escape", "cancel", "cancel"),
+        Binding("ctrl+u", "delete_left_all", "clear"),
+    ]
 
     class Canceled(Message):
         """The user pressed Escape."""
