@@ -12,6 +12,7 @@ from irscope.tui.bindings import (
     EXPLAIN,
     HELP,
     NEXT_MATCH,
+    PALETTE,
     PREVIOUS_MATCH,
     QUIT,
     SEARCH,
@@ -351,12 +352,13 @@ APP = KeyGroup(
         HOME,
         RETURN,
         HELP,
+        PALETTE,
         SUSPEND,
         QUIT,
     ),
 )
 # The bindings of the app itself, which every screen has.
-EVERYWHERE = (HELP, SUSPEND, QUIT)
+EVERYWHERE = (HELP, PALETTE, SUSPEND, QUIT)
 
 MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
 # What the bottom line shows first, after the keys of the panel; what fits at 80 columns is the first line.

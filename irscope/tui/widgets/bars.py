@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 # Notes of stages that have not been compared.
 _OPEN = ("·", "…")
-# Help and quit, the last two hints, and the hints of a panel that come before those of the screen.
-_LAST, _OWN = 2, 4
+# Help, the palette and quit, the last hints, and the hints of a panel that come before those of the screen.
+_LAST, _OWN = 3, 4
 
 
 @dataclass(frozen=True)
