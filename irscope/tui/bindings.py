@@ -109,7 +109,7 @@ READ = KeyGroup(
         SEARCH,
         NEXT_MATCH,
         PREVIOUS_MATCH,
-        key("]", "change(1)", "Next arrow, section or change"),
+        key("]", "change(1)", "Next arrow, section or change", "next"),
         key("[", "change(-1)", "Previous arrow, section or change"),
     ),
 )

@@ -264,6 +264,7 @@ EXPORT = KeyGroup(
     "Copy, open, save",
     (
         _COPY_LINE[0],
+        act("", "copy_config", "Copy the config of B", lambda s: s.export.copy_config()),
         act(
             "c",
             "copy_operation",

@@ -58,7 +58,7 @@ class Action:
 
 Step = str | Until | Typed | Action
 # Keys of all programs, which no hint needs to name.
-UNIVERSAL = {"Enter", "Escape", "Tab", "BTab", "Up", "Down", "PageUp", "PageDown"}
+UNIVERSAL = {"Enter", "Escape", "Tab", "BTab", "Up", "Down", "Right", "End", "PageUp", "PageDown"}
 # What the bottom line calls a key.
 _WRITTEN = {"C-p": "^p"}
 PALETTE = "C-p"
@@ -111,7 +111,7 @@ def on_main_screen(screen: str) -> bool:
 _SHAPE_A, _SHAPE_B = r"\[16, 64, 16\]", r"\[16, 128, 16\]"
 
 TASKS = (
-    Task("choose two configs", ("BTab", "G", "b"), shows(r"A #1\b", r"B #5\b"), "sweep"),
+    Task("choose two configs", ("BTab", "End", "b"), shows(r"A #1\b", r"B #5\b"), "sweep"),
     Task(
         "why registers doubled",
         (Until("W"), Until("PageDown")),
@@ -215,11 +215,17 @@ TASKS = (
 
 
 def hinted(screen: str, key: str) -> bool:
-    """Return True if the screen names a key: in its bottom line or, a number, in front of a stage."""
+    """Return True if the screen names a key.
+
+    That is in the bottom line, in the line above it (`n: next`) or, for a number, in front of a stage.
+    """
     written = re.escape(_WRITTEN.get(key, key))
-    if key.isdigit():
-        return re.search(rf"(^|\s){written} \w", screen) is not None
-    return re.search(rf"(^|\s){written} \w", screen.rstrip().rpartition("\n")[2]) is not None
+    *above, status, keys = ["", *screen.rstrip().split("\n")]
+    places = [rf"(^|\s){written} \w", "\n".join([*above, keys]) if key.isdigit() else keys]
+    return any(
+        re.search(pattern, text)
+        for pattern, text in (places, (rf"(^|\s){written}: \w", status))
+    )
 
 
 class Driver:

@@ -145,12 +145,12 @@ class PanelSearch(SearchBar):
             self.panel.focus()
 
     def __str__(self) -> str:
-        """`3 of 41 with ld.global`, `no match for ld.global`; "" without words."""
+        """`3 of 41 with ld.global  n: next`, `no match for ld.global`; "" without words."""
         if not self.words or self.fails or self.panel is None:
             return f"no match for {self.words}" if self.words else ""
         position, count = self.panel.position, len(self.rows)
         if position in self.rows:
-            return f"{bisect_right(self.rows, position):,} of {count:,} with {self.words}"
+            return f"{bisect_right(self.rows, position):,} of {count:,} with {self.words}  n: next"
         return f"{pluralize(count, 'line')} with {self.words}"
 
 
