@@ -1,7 +1,7 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
 `irscope CAPTURE` does the same; `irscope` without arguments opens the home screen: recent captures,
-captures in this folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is
+captures in this folder, lessons and samples. A capture opens as it was left, unless --fresh is
 given. Several captures, oldest first, open as one: } and { step through the versions of a variant. With
 FILE.py[::KERNEL] and the options of irscope compile, the app opens immediately and shows each stage as soon
 as it is compiled; saving the file compiles again and compares old with new. That executes FILE.py; opening

@@ -20,9 +20,10 @@ from textual.worker import WorkerFailed
 from irscope.model import UserError
 from irscope.tui import key_help, keys
 from irscope.tui.bindings import ASK
+from irscope.tui.colors import theme_colors
 from irscope.tui.home_visits import AppExit, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
-from irscope.tui.palette import PaletteEntry, theme_colors
+from irscope.tui.palette import PaletteEntry
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
@@ -31,9 +32,6 @@ from irscope.workspace import Workspace
 if TYPE_CHECKING:
     from irscope.learn.render import LessonPages
     from irscope.tui.screens.opening import OpeningScreen
-
-# Mouse reporting: clicks, movement, and positions as SGR numbers (xterm's private modes).
-_MOUSE_MODES = (1000, 1003, 1015, 1006)
 
 
 class IrscopeApp(HomeVisits):
@@ -69,7 +67,6 @@ class IrscopeApp(HomeVisits):
         self._producer = producer
         self._lesson = lesson
         self._compiler = compiler
-        self._mouse = True
 
     def get_default_screen(self) -> Screen[None]:
         """Return the main screen, the one that waits for the plan of a compilation, or the home screen."""
@@ -160,15 +157,6 @@ class IrscopeApp(HomeVisits):
     def action_help_quit(self) -> None:
         """Quits at once: Ctrl+C, unless a text is selected."""
         self.exit()
-
-    def action_toggle_mouse(self) -> None:
-        """Toggles mouse capture; without it, the terminal selects text."""
-        self._mouse = not self._mouse
-        if self._driver is not None:
-            self._driver.write("".join(f"\x1b[?{mode}{'h' if self._mouse else 'l'}" for mode in _MOUSE_MODES))
-            self._driver.flush()
-        off = "Mouse capture off: the terminal selects text; m turns it on"
-        self.notify("Mouse capture on" if self._mouse else off)
 
     @on(Driver.SignalResume)
     def _repaint(self) -> None:

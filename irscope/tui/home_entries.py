@@ -1,4 +1,4 @@
-"""The entries of the home screen: captures, lessons, samples and the manual. Reads no capture in full.
+"""The entries of the home screen: captures, lessons and samples. Reads no capture in full.
 
 The sections of the home screen, and an entry of one: something to open.
 """
@@ -30,14 +30,13 @@ class Section(enum.Enum):
     HERE = "Captures in this folder"
     LESSONS = "Lessons"
     SAMPLES = "Samples"
-    MANUAL = "Manual"
 
 
 @frozen
 class HomeEntry:
     """Something to open. `cells` follow the name: kernel, target, variants, time; the last line has `detail`.
 
-    `path` is a capture, a sample or a page; a lesson has a `lesson` number instead. `missing`: the file
+    `path` is a capture or a sample; a lesson has a `lesson` number instead. `missing`: the file
     was removed.
     """
 
@@ -150,13 +149,6 @@ def sample_entries() -> list[HomeEntry]:
         )
         for sample in samples()
     ]
-
-
-def manual_entries() -> list[HomeEntry]:
-    """Return the pages of the manual."""
-    from irscope.learn.manual_pages import manual_pages
-
-    return [HomeEntry(Section.MANUAL, page.title, (), str(page.path), page.path) for page in manual_pages()]
 
 
 def age(since: float) -> str:

@@ -1,4 +1,4 @@
-"""An app with a home screen, which opens captures and pages over it, and leaves the rest to its caller."""
+"""An app with a home screen, which opens captures over it, and leaves the rest to its caller."""
 
 from __future__ import annotations
 
@@ -102,10 +102,6 @@ class HomeVisits(ThemePreview):
             self.notify(f"{entry.detail} does not exist any more", severity="warning", markup=False)
         elif entry.capture and entry.path is not None:
             self._open_capture(entry.path)
-        elif entry.section is Section.MANUAL and entry.path is not None:
-            from irscope.tui.screens.manual import ManualScreen  # importing Markdown takes a while
-
-            self.push_screen(ManualScreen(entry.name, entry.path, self._background))
         else:
             self.choice = entry
             self.exit()

@@ -5,7 +5,6 @@ Panels and other screens declare theirs beside them; `key_help` makes the help, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from irscope.tui.bindings import (
@@ -23,7 +22,6 @@ from irscope.tui.bindings import (
     key,
     shared,
 )
-from irscope.tui.controllers.export import ExportController
 from irscope.tui.screens import OPENING_KEYS
 from irscope.workspace.variant_texts import PYTHON
 from irscope.workspace.what_if import can_build_from
@@ -208,62 +206,10 @@ FIND = KeyGroup(
 )
 
 
-def _export(
-    keys: str, name: str, tooltip: str, tooltip_a: str, run: Callable[[ExportController, bool], object]
-) -> tuple[Action, Action]:
-    """Create the action for B, or for the only text, and the one for A, which only the palette has."""
-    of_b = act(keys, f"{name}(True)", tooltip, lambda s: run(s.export, True))
-    return of_b, act("", f"{name}(False)", tooltip_a, lambda s: run(s.export, False))
-
-
-_COPY_LINE, *_EXPORTS = (
-    _export(
-        "y",
-        "copy_line",
-        "Copy the line (of B if there are two)",
-        "Copy the line of A",
-        ExportController.copy_line,
-    ),
-    _export(
-        "Y",
-        "copy_stage",
-        "Copy the whole stage (of B)",
-        "Copy the whole stage of A",
-        ExportController.copy_stage,
-    ),
-    _export(
-        "o",
-        "page",
-        "Open the stage (of B) in $PAGER",
-        "Open the stage of A in $PAGER",
-        ExportController.open_in_pager,
-    ),
-    _export(
-        "E",
-        "edit",
-        "Open the stage (of B) in $EDITOR",
-        "Open the stage of A in $EDITOR",
-        ExportController.open_in_editor,
-    ),
-    _export(
-        "w",
-        "save",
-        "Save the stage (of B) to a file",
-        "Save the stage of A to a file",
-        ExportController.save_stage,
-    ),
-    _export(
-        "U",
-        "reproduce",
-        "Write a reproducer of the variant (B) into a folder",
-        "Write a reproducer of A into a folder",
-        ExportController.reproduce,
-    ),
-)
 EXPORT = KeyGroup(
     "Copy, open, save",
     (
-        _COPY_LINE[0],
+        act("y", "copy_line", "Copy the line (of B if there are two)", lambda s: s.export.copy_line()),
         act("", "copy_config", "Copy the config of B", lambda s: s.export.copy_config()),
         act(
             "c",
@@ -271,11 +217,10 @@ EXPORT = KeyGroup(
             "Copy the operation, of both A and B if they differ",
             lambda s: s.export.copy_operation(),
         ),
-        *(of_b for of_b, _ in _EXPORTS),
-        act("P", "picture", "Save a picture of the screen as SVG", lambda s: s.export.save_picture()),
+        act("o", "page", "Open the stage (of B) in $PAGER", lambda s: s.export.open_in_pager()),
+        act("w", "save", "Save the stage (of B) to a file", lambda s: s.export.save_stage()),
     ),
 )
-EXPORT_A = tuple(of_a for _, of_a in (_COPY_LINE, *_EXPORTS))
 STAGES = tuple(map(_stage, range(1, 10)))
 PANELS = KeyGroup(
     "Panels and stages",
@@ -310,12 +255,11 @@ PANELS = KeyGroup(
             "findings",
         ),
         act("z", "zoom", "Show only this panel, or all panels", lambda s: s.zoom()),
-        key("m", "app.toggle_mouse", "Toggle mouse capture"),
     ),
 )
 # Also a key of the screen that waits for the first plan.
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
-HOME = key("H", "app.home", "Home: recent captures, lessons, samples, the manual", name="home")
+HOME = key("H", "app.home", "Home: recent captures, lessons, samples", name="home")
 # In a capture that was opened from the home screen.
 RETURN = act(
     "q",
@@ -344,12 +288,6 @@ APP = KeyGroup(
             problem=_nothing_to_build,
         ),
         shared(RECOMPILE, lambda s: s.live.recompile()),
-        act(
-            "R",
-            "toggle_recompile",
-            "Compile when the source is saved, or only with r",
-            lambda s: s.recompile_on_save.toggle(),
-        ),
         HOME,
         RETURN,
         HELP,
@@ -383,4 +321,4 @@ MAIN = tuple(
     )
 )
 # The main screen's actions by name.
-ACTIONS = {action.id: action for action in (*MAIN, *EXPORT_A) if action.run}
+ACTIONS = {action.id: action for action in MAIN if action.run}

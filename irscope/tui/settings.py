@@ -180,6 +180,22 @@ class StateFolder:
         """Return the theme that was chosen in one of the captures opened last, or "" if none was."""
         return next((state.theme for state in self.recent(_RECENT_THEMES) if state.theme), "")
 
+    def tips_done(self) -> int:
+        """Return how many of the app's tips the user has followed or passed over."""
+        with contextlib.suppress(OSError, ValueError):
+            return int(self._tips.read_text(encoding="ascii")[:9])
+        return 0
+
+    def save_tips_done(self, count: int) -> None:
+        """Store how many tips are not shown again."""
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._tips.write_text(str(count), encoding="ascii")
+
+    @property
+    def _tips(self) -> Path:
+        return self._folder.with_name("tips")
+
     def _forget_oldest(self) -> None:
         for file in sorted(self._folder.iterdir(), key=_modified, reverse=True)[_MAX_FILES:]:
             file.unlink(missing_ok=True)

@@ -9,9 +9,8 @@ LLVM's passes of two variants, line by line: what each pass changed in A and in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -34,12 +33,10 @@ from irscope.findings.passes import (
 from irscope.languages.document import Document
 from irscope.languages.language import Language
 from irscope.model import UserError, Variant
-from irscope.model.text import pluralize
 from irscope.targets import backend_of
 from irscope.targets.cuda import ptxas_functions
 from irscope.workspace.comparison import Comparison
 from irscope.workspace.compiler_version import check_installed
-from irscope.workspace.why_lines import TextLine
 from irscope.workspace.workspace import Workspace
 
 # The two modules that the diff of a pass compares.
@@ -400,64 +397,3 @@ def effect_text(each: LlvmPass) -> str:
     texts = [f"{count:+d} {opcode}" for opcode, count in each.effect[:_MOST]]
     more = ", ..." if len(each.effect) > _MOST else ""
     return f"{', '.join(texts)}{more}"
-
-
-def llvm_lines(comparison: Comparison) -> list[TextLine]:
-    """Return LLVM's passes of A and B; those that changed neither module are `rest`.
-
-    Compiles the TTGIR of both again, which takes seconds. Raises UserError if that is not
-    possible here.
-    """
-    sides = comparison.variants[: 1 if comparison.single else 2]
-    reports = [llvm_report(comparison.workspace, variant) for variant in sides]
-    return list(_lines(reports, [comparison.heading(index) for index, _ in enumerate(sides)]))
-
-
-def _lines(reports: Sequence[LlvmReport], headings: Sequence[str]) -> Iterator[TextLine]:
-    letters = "AB" if len(reports) > 1 else " "
-    for letter, report, heading in zip(letters, reports, headings, strict=True):
-        passes = f"{pluralize(report.total, 'pass')}, {report.changed} changed the module"
-        yield TextLine(f"{letter}  {heading}: {passes}".lstrip(), 0, title=True)
-        for function, statistics in report.functions:
-            yield TextLine(f"ptxas: {function}: {statistics}")
-        for warning in report.advice:
-            yield TextLine(f"ptxas: {warning}")
-    yield TextLine("LLVM's passes, by how many instructions each added or removed", 0, title=True)
-    pairs = list(_aligned(*([llvm_pass for _, llvm_pass in report.passes] for report in reports)))
-    changing = [
-        llvm_pass for pair in pairs for llvm_pass in pair if llvm_pass is not None and llvm_pass.changed
-    ]
-    wide = max((len(_name(llvm_pass)) for llvm_pass in changing), default=0)
-    for number, (a, b) in enumerate(pairs, 1):
-        either = a or b
-        if either is not None:
-            text = f"{number:>3}  {either.stage:<6}  {_name(either):<{wide}}  {_effects(a, b, len(reports))}"
-            yield TextLine(text, rest=not any(llvm_pass.changed for llvm_pass in (a, b) if llvm_pass))
-
-
-def _aligned(
-    a: Sequence[LlvmPass], b: Sequence[LlvmPass] = ()
-) -> Iterator[tuple[LlvmPass | None, LlvmPass | None]]:
-    """Yield the passes of A and B in order, None for a side that did not run one."""
-    names = [[(llvm_pass.stage, llvm_pass.name) for llvm_pass in side] for side in (a, b)]
-    for _, start_a, end_a, start_b, end_b in SequenceMatcher(
-        a=names[0], b=names[1], autojunk=False
-    ).get_opcodes():
-        left, right = a[start_a:end_a], b[start_b:end_b]
-        if names[0][start_a:end_a] == names[1][start_b:end_b]:
-            yield from zip(left, right, strict=True)
-        else:
-            yield from ((llvm_pass, None) for llvm_pass in left)
-            yield from ((None, llvm_pass) for llvm_pass in right)
-
-
-def _name(each: LlvmPass) -> str:
-    return each.flag or each.name
-
-
-def _effects(a: LlvmPass | None, b: LlvmPass | None, sides: int) -> str:
-    """Describe what a pass did, of both sides if they differ."""
-    left, right = ("" if llvm_pass is None else effect_text(llvm_pass) for llvm_pass in (a, b))
-    if sides == 1 or left == right:
-        return left
-    return "   ".join(f"{letter} {text}" for letter, text in (("A", left), ("B", right)) if text)

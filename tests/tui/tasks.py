@@ -70,7 +70,7 @@ class Task:
 
     `capture` is one of "registers" (two variants, of which the second needs twice the registers), "narrow"
     (the second loads fewer bytes at once), "sweep" (all), "passes" ("registers", with the compiler's passes)
-    and "builds" (an earlier build of "registers", and that). `leaves`: the program ends.
+    and "builds" (two earlier builds of "registers", and that). `leaves`: the program ends.
     """
 
     name: str
@@ -182,8 +182,8 @@ TASKS = (
     ),
     Task(
         "lines of one Python line in all stages",
-        ("W", "Enter", Until("S")),
-        shows(r"Line 90 of matmul\.py became", r"\bttir\b", r"\bttgir\b", r"wgmma"),
+        ("/", Typed("warp_group_dot"), "Enter", Until("S")),
+        shows(r"Line 90 became ttir 1, ttgir \d+, llir \d+(→\d+)?, ptx \d+"),
     ),
     Task("copy a variant's config", (Action("", "copy the config"),), shows(r"Copied.*BLOCK_N=128")),
     Task(
@@ -193,8 +193,8 @@ TASKS = (
     ),
     Task(
         "compare with the previous build",
-        (Action("{", "previous version"),),
-        shows(r"before\b|earlier|version"),
+        (Action("}", "in the next version"),),
+        shows(r"A #2\b.*B #3\b"),
         "builds",
     ),
     Task(
@@ -222,22 +222,19 @@ def hinted(screen: str, key: str) -> bool:
     written = re.escape(_WRITTEN.get(key, key))
     *above, status, keys = ["", *screen.rstrip().split("\n")]
     places = [rf"(^|\s){written} \w", "\n".join([*above, keys]) if key.isdigit() else keys]
-    return any(
-        re.search(pattern, text)
-        for pattern, text in (places, (rf"(^|\s){written}: \w", status))
-    )
+    return any(re.search(pattern, text) for pattern, text in (places, (rf"(^|\s){written}: \w", status)))
 
 
 class Driver:
     """A terminal in which each task starts with a new program."""
 
-    def __init__(self, terminal: Terminal, command: Callable[[Path], list[str]]) -> None:
+    def __init__(self, terminal: Terminal, command: Callable[[Sequence[Path]], list[str]]) -> None:
         self._terminal = terminal
         self._command = command
 
-    def run(self, task: Task, capture: Path) -> Outcome:
+    def run(self, task: Task, captures: Sequence[Path]) -> Outcome:
         """Does a task; the terminal is left as the task leaves it."""
-        self._terminal.restart(self._command(capture))
+        self._terminal.restart(self._command(captures))
         self._terminal.wait(ready, _PATIENCE_SECONDS)
         self._settled(lambda _: False, _FINDINGS_SECONDS)
         keys, screen, unnamed = self._press_all(task)

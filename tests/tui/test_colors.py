@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from textual.theme import BUILTIN_THEMES
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.palette import theme_colors
+from irscope.tui.colors import theme_colors
 from irscope.workspace import Workspace
 from tests import recorded_passes
 from tests.tui import captures

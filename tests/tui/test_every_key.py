@@ -193,10 +193,10 @@ def forget(pilot: Pilot[None]) -> int:
     return int(view.cursor)
 
 
-def at_manual(pilot: Pilot[None]) -> int:
+def at_lessons(pilot: Pilot[None]) -> int:
     """The title of a section that is not shown completely."""
     view = one(pilot, HomeView)
-    return next(row for row in view.landmarks() if "Manual" in view.plain_text(row))
+    return next(row for row in view.landmarks() if "Lessons" in view.plain_text(row))
 
 
 def with_a_goal(pilot: Pilot[None]) -> int:
@@ -400,7 +400,7 @@ READ = {
     "change(-1)": Trial(cursor(DocumentView), ("W", "G"), less),
 }
 HOME = {
-    "open": Trial(lambda pilot: one(pilot, HomeView).line_count(), ("H",), more, HomeView, at_manual),
+    "open": Trial(lambda pilot: one(pilot, HomeView).line_count(), ("H",), more, HomeView, at_lessons),
     "refresh_lists": Trial(
         lambda pilot: len(one(pilot, HomeView).entries(Section.RECENT)), ("H",), more, HomeView, forget
     ),

@@ -16,7 +16,6 @@ from irscope.tui.home_entries import Section, age, folder_entries, recent_entrie
 from irscope.tui.home_visits import Start
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.home import HomeScreen, HomeView
-from irscope.tui.screens.manual import ManualScreen
 from irscope.tui.settings import CaptureState, StateFolder, now
 from irscope.workspace import Workspace
 from tests.tui import captures
@@ -55,21 +54,6 @@ async def test_lessons_and_samples_are_left_to_the_caller(tmp_path: Path) -> Non
         await press(pilot, "j", "enter")
     assert app.choice is not None
     assert app.choice.lesson == 2
-
-
-async def test_a_page_of_the_manual_is_rendered_and_searched(tmp_path: Path) -> None:
-    app = home(tmp_path, Section.MANUAL)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "enter")
-        assert isinstance(app.screen, ManualScreen)
-        page = app.screen.reading
-        assert page.landmarks()
-        await press(pilot, "]")
-        assert page.cursor == page.landmarks()[0]
-        await press(pilot, "slash", *"irscope diff", "enter")
-        assert "irscope diff" in page.plain_text(page.cursor)
-        await press(pilot, "q")
-        assert isinstance(app.screen, HomeScreen)
 
 
 async def test_the_filter_searches_every_section(tmp_path: Path) -> None:
@@ -111,7 +95,7 @@ async def test_a_long_comparison_does_not_hold_up_the_lists(matmul: Path, tmp_pa
         try:
             await pilot.press("H")
             async with asyncio.timeout(20):
-                while not app.screen.query(HomeView) or not view(pilot).entries(Section.MANUAL):
+                while not app.screen.query(HomeView) or not view(pilot).entries(Section.SAMPLES):
                     await asyncio.sleep(0.01)
             assert "Lessons (22)" in drawn(view(pilot))
         finally:

@@ -234,13 +234,12 @@ class GrowthController(Controller):
 
 
 class RecompileController(Controller):
-    """Watches the files of the kernel and the functions it calls; `R` turns that off and on."""
+    """Watches the files of the kernel and the functions it calls."""
 
     def __init__(self, screen: CompareScreen, live: LiveConnection | None) -> None:
         super().__init__(screen)
         self._live = live
         self._watch = SourceWatch()
-        self._on = True
 
     def start(self) -> None:
         """Begins to watch, if the app compiles."""
@@ -248,19 +247,10 @@ class RecompileController(Controller):
             self._watch.follow(self._files(self._live))
             self._screen.set_interval(INTERVAL, self._look)
 
-    def toggle(self) -> None:
-        """Turn compiling after a save on or off."""
-        if self._live is None:
-            self._screen.notify("Only irscope tui FILE.py compiles after a save; r reloads a capture")
-            return
-        self._on = not self._on
-        off = "Compile on save is off; r compiles"
-        self._screen.notify("Compile on save is on" if self._on else off)
-
     def _look(self) -> None:
-        """Asks for a compilation if a file was saved; one saved while this is off counts later."""
+        """Asks for a compilation if a file was saved."""
         live = self._live
-        if live is None or not self._on or live.requested:
+        if live is None or live.requested:
             return
         if self._watch.saved():
             self._screen.live.recompile()

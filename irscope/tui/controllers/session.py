@@ -11,12 +11,24 @@ from irscope.model import Variant
 from irscope.tui.controllers import Controller
 from irscope.tui.palette import ThemePreview
 from irscope.tui.settings import CaptureState, StateFolder, fingerprint, now
+from irscope.tui.widgets.bars import TipBar
 from irscope.workspace import Detail, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from irscope.tui.screens.compare import CompareScreen
+
+
+# What a newcomer tries next: each is shown until it is done, or until the app ends. The first words name the
+# action; "table": the focus is there.
+TIPS = (
+    ("table", "A and B are compared below: what differs is lit.  Tab: the table  ?: the keys"),
+    ("mark", "Arrows choose a row, Enter makes it B, a makes it A.  Tab: back to the text"),
+    ("change(1)", "] goes to the next change; Enter shows in full what is cut or folded"),
+    ("why", "W says what made A and B differ, and whether it was worth it"),
+    ("passes", "p shows the compiler passes, and the one in which A and B diverge"),
+)
 
 
 class SessionController(Controller):
@@ -36,6 +48,27 @@ class SessionController(Controller):
         self._panels = panels
         self._folder = folder
         self._before = None if folder is None or fresh else folder.load(screen.workspace.path)
+        self._tip = 0 if folder is None else folder.tips_done()
+        self._tip_shown = False
+        self.tip_bar = TipBar(id="tip")
+        self._show_tip()
+
+    def did(self, name: str) -> None:
+        """Go on to the next tip if the user did what the one on screen is about."""
+        if self._tip_shown and TIPS[self._tip][0] == name:
+            self._tip += 1
+            self._show_tip()
+
+    def drop_tip(self) -> bool:
+        """Hide the tips until the next start; return False if there is none."""
+        shown, self._tip_shown = self._tip_shown, False
+        self._tip += shown
+        self.tip_bar.show("")
+        return shown
+
+    def _show_tip(self) -> None:
+        self._tip_shown = self._folder is not None and self._tip < len(TIPS)
+        self.tip_bar.show(TIPS[self._tip][1] if self._tip_shown else "")
 
     def restore(self) -> None:
         """Restores what the capture still has; a filter is shown in its field."""
@@ -54,6 +87,12 @@ class SessionController(Controller):
                     panel.display = True
             if isinstance(screen.app, ThemePreview):
                 screen.app.choose_theme(state.theme)
+
+    def close(self) -> None:
+        """Remember how the main screen is left; the tip on it was seen."""
+        if self._folder is not None:
+            self._folder.save_tips_done(self._tip + self._tip_shown)
+        self.save()
 
     def save(self) -> None:
         """Remembers how the main screen is now; the home screen lists the capture from then on."""

@@ -62,11 +62,8 @@ OPEN_REASONS = _opening("W", "why", "Why it was compiled again, what changed, wa
 OPEN_PASSES = _opening(
     "p", "passes", "Compiler passes, and the one in which A and B diverge", "passes", _no_passes
 )
-OPEN_LLVM = _opening("O", "llvm", "LLVM's passes and what ptxas says; compiles A and B again")
 OPEN_BITS = _opening("I", "bits", "Do A and B compute the same bits, and which line decides", "bits")
-OPENING_KEYS = (
-    OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_BITS, OPEN_PASSES, OPEN_LLVM,
-)  # fmt: skip
+OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_BITS, OPEN_PASSES)
 
 
 # The module and class of each, by the name of its key.
@@ -77,7 +74,6 @@ _OVERLAYS = {
     "why": ("documents", "WhyScreen"),
     "bits": ("equal_bits", "BitsScreen"),
     "passes": ("passes", "PassesScreen"),
-    "llvm": ("documents", "LlvmScreen"),
 }
 
 

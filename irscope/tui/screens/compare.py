@@ -148,6 +148,7 @@ class CompareScreen(ActionScreen[None]):
         yield self.table_note
         yield self.mismatch
         yield self.filter_bar
+        yield self._session.tip_bar
         yield self.tabs
         with Container(id="main"):
             yield self.texts
@@ -171,7 +172,7 @@ class CompareScreen(ActionScreen[None]):
 
     def on_unmount(self) -> None:
         """Remembers how the capture was left."""
-        self._session.save()
+        self._session.close()
         self.stages.close()
         self.bits.close()
 
@@ -236,6 +237,7 @@ class CompareScreen(ActionScreen[None]):
 
     @on(VariantTable.Marked)
     def _mark(self, message: VariantTable.Marked) -> None:
+        self._session.did("mark")
         a, b = self.pair.a, self.pair.b
         self.stages.compare(*((message.variant, b) if message.letter == "a" else (a, message.variant)))
 
@@ -274,9 +276,10 @@ class CompareScreen(ActionScreen[None]):
             self._status.show_position(self.texts, self.stages.detail, search, summary, progress)
 
     def on_descendant_focus(self) -> None:
-        """Update the hints: each panel has its own keys."""
-        self._hints.refresh()
+        """Update what is about the focused panel."""
         self.update_status()
+        if isinstance(self.focused, VariantTable):
+            self._session.did("table")
 
     @on(SearchBar.Changed, "#search")
     def _search(self, message: SearchBar.Changed) -> None:
@@ -298,6 +301,7 @@ class CompareScreen(ActionScreen[None]):
 
     def action_run(self, name: str) -> None:
         """Run the action of this name in `keys.ACTIONS`; one that takes a while goes on in the background."""
+        self._session.did(name)
         run = keys.ACTIONS[name].run
         work = run and run(self)
         if isinstance(work, Coroutine):
@@ -323,7 +327,7 @@ class CompareScreen(ActionScreen[None]):
             self.filter_bar.drop()
         elif self.navigation.has_jumped:
             self.navigation.go_back()
-        else:
+        elif not self._session.drop_tip():
             self.notify("Nothing to go back to; q quits", timeout=2)
 
     def turn_lesson(self, direction: int) -> None:

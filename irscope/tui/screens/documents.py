@@ -1,7 +1,6 @@
 """The screens of sentences about A and B; those about a line of a stage lead to it.
 
-Why B was compiled after A and whether it was worth it; what each of LLVM's passes changed, and what
-ptxas says of the result.
+Why B was compiled after A and whether it was worth it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from irscope.document.blocks import Line, Table
 from irscope.document.comparison_content import sentences
 from irscope.model import UserError
 from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
-from irscope.tui.screens import OPEN_LLVM, OPEN_REASONS
+from irscope.tui.screens import OPEN_REASONS
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.document_view import DocumentView
 from irscope.workspace import StageLine, TextLine
@@ -130,28 +129,3 @@ class WhyScreen(DocumentScreen):
         self.show(lines)
         kernels = await self.background.run(self.pair.workspace.compilations)
         self.show([*lines, *compilation_lines(kernels)])
-
-
-class LlvmScreen(DocumentScreen):
-    """A line per pass of A and B; first only those that changed a module."""
-
-    OPENED_BY: ClassVar[Binding] = OPEN_LLVM
-    KEYS: ClassVar[Sequence[KeyGroup]] = (
-        KeyGroup(
-            "In LLVM's passes",
-            (
-                key(
-                    "c", "rest", "Show only passes that changed the module, or all", "changed", name="changed"
-                ),
-            ),
-        ),
-    )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *READ.bindings, *LEAVE.bindings]
-    HEADING = "LLVM's passes of the TTGIR, compiled again"
-    WAITING = "compiling the TTGIR again..."
-
-    async def fill(self) -> None:
-        """Compiles A and B again and shows the passes."""
-        from irscope.workspace.pass_comparison import llvm_lines  # the other screens lack it
-
-        self.show(await self.background.run(llvm_lines, self.pair.comparison))

@@ -1,4 +1,4 @@
-"""The home screen: recent captures, running sweeps, captures here, lessons, samples, the manual.
+"""The home screen: recent captures, running sweeps, captures here, lessons, samples.
 
 The list of the home screen: sections of things to open, each short until it is unfolded.
 """
@@ -25,7 +25,6 @@ from irscope.tui.home_entries import (
     described,
     folder_entries,
     lesson_entries,
-    manual_entries,
     recent_entries,
     sample_entries,
     writing_entries,
@@ -37,7 +36,7 @@ from irscope.tui.widgets.bars import Bar, KeyHints, Label
 from irscope.tui.widgets.line_view import HEADING, ItemView, LineView, Piece
 
 # Entries of a folded section, unless more fit.
-_FEW = {Section.LESSONS: 14, Section.SAMPLES: 4, Section.MANUAL: 3}
+_FEW = {Section.LESSONS: 14, Section.SAMPLES: 4}
 _DEFAULT_FEW = 6
 # The widths of kernel, target, variants and time after the name, in narrow and in wide terminals.
 _CELLS, _WIDE_CELLS, _WIDE = (16, 9, 8, 14), (30, 22, 9, 16), 120
@@ -316,7 +315,6 @@ class HomeScreen(FilteringScreen[None]):
 _FIXED: dict[Section, Callable[[], list[HomeEntry]]] = {
     Section.LESSONS: lesson_entries,
     Section.SAMPLES: sample_entries,
-    Section.MANUAL: manual_entries,
 }
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # Notes of stages that have not been compared.
 _OPEN = ("·", "…")
+_TIP_STYLES = {"A": "mark--a", "B": "mark--b"}
 # Help, the palette and quit, the last hints, and the hints of a panel that come before those of the screen.
 _LAST, _OWN = 3, 4
 
@@ -304,6 +305,18 @@ class TableNote(Bar):
         """Show the current state; hidden with the table, and if there is nothing to say."""
         self.display = visible and bool(self._model.count_text or self._model.constants_text)
         self.refresh()
+
+
+class TipBar(Bar):
+    """A key to try next, for a newcomer."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"tip", "mark--a", "mark--b"}
+
+    def show(self, text: str) -> None:
+        """Show the text, with A and B as they are marked in the table; "" hides the bar."""
+        self.display = bool(text)
+        pieces = re.split(r"\b([AB])\b", f" {text} ")
+        self.set_labels([Label(piece, _TIP_STYLES.get(piece, "tip")) for piece in pieces])
 
 
 class MismatchBar(Bar):

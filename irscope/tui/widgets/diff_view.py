@@ -42,13 +42,13 @@ class DiffView(PageView):
             key("h,left", "pan(-8)", "Scroll left"),
             key("0", "pan_home", "Scroll back to the start of the lines"),
             key("Z", "wrap", "Wrap long lines, or cut them at the edge"),
-            key(
-                "M",
-                "minimap",
-                "Show or hide the minimap: ~ changes, ! spills, * matrix, ▌ hot loop, ▐ here",
-            ),
             key("V", "gauge", "Show or hide the register pressure of each line (SASS, PTX, AMDGCN)"),
-            key("enter", "open_fold", "Unfold the lines under the cursor, or show a long change in full"),
+            key(
+                "enter",
+                "open_fold",
+                "Unfold the lines under the cursor, or show a long change in full",
+                "open",
+            ),
         ),
     )
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -75,8 +75,7 @@ class DiffView(PageView):
         # The state that the painter of the lines was made for, and the painter.
         self._known_painter: tuple[tuple[object, ...], RowPainter] | None = None
         self._marks = (NO_MARKS, NO_MARKS)
-        # Whether the minimap and the gauge are shown; None: if there is room.
-        self._wants_map: bool | None = None
+        # Whether the gauge is shown; None: if there is room.
         self._wants_gauge: bool | None = None
         self._map = Minimap(self._layout, self._marks, 1)
         self._highlighted: row_painter.Highlighted = (frozenset(), frozenset())
@@ -166,11 +165,6 @@ class DiffView(PageView):
         """Wrap long lines, or cuts them at the edge."""
         self._wrapped = not self._wrapped
         self._x, self._panned = 0, False
-        self._lay_out(*self.place)
-
-    def action_minimap(self) -> None:
-        """Show or hides the minimap."""
-        self._wants_map = not self.minimap
         self._lay_out(*self.place)
 
     def action_gauge(self) -> None:
@@ -296,8 +290,8 @@ class DiffView(PageView):
 
     @property
     def minimap(self) -> bool:
-        """Return True if the minimap is on: as the user chose, else if the panel is wide."""
-        return self.outer_size.width >= minimap.NARROWEST if self._wants_map is None else self._wants_map
+        """Return True if the panel is wide enough for the minimap."""
+        return self.outer_size.width >= minimap.NARROWEST
 
     @property
     def gauge(self) -> bool:

@@ -47,7 +47,7 @@ class PanelMessage(Message):
 class LineView(ScrollView, can_focus=True):
     """The base of the panels: moving the cursor, the mouse, and drawing single lines."""
 
-    ALLOW_SELECT = False  # a click moves the cursor; after `m`, the terminal selects text
+    ALLOW_SELECT = False  # a click moves the cursor; with Shift, the terminal selects text
     # The keys of a kind of panel, in addition to those that move the cursor.
     KEYS: ClassVar[KeyGroup] = MOVE
     BINDINGS: ClassVar[list[BindingType]] = [*MOVE.bindings]
