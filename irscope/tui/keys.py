@@ -210,7 +210,7 @@ EXPORT = KeyGroup(
     "Copy, open, save",
     (
         act("y", "copy_line", "Copy the line (of B if there are two)", lambda s: s.export.copy_line()),
-        act("", "copy_config", "Copy the config of B", lambda s: s.export.copy_config()),
+        act("Y", "copy_config", "Copy the config of B", lambda s: s.export.copy_config()),
         act(
             "c",
             "copy_operation",

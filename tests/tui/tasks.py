@@ -60,7 +60,7 @@ Step = str | Until | Typed | Action
 # Keys of all programs, which no hint needs to name.
 UNIVERSAL = {"Enter", "Escape", "Tab", "BTab", "Up", "Down", "Right", "End", "PageUp", "PageDown"}
 # What the bottom line calls a key.
-_WRITTEN = {"C-p": "^p"}
+_WRITTEN = {"C-p": "^p", "C-o": "^o"}
 PALETTE = "C-p"
 
 
@@ -164,7 +164,7 @@ TASKS = (
     ),
     Task(
         "load that became narrow",
-        ("W", Until("]"), "Enter"),
+        ("6", "/", Typed("ld.global"), "Enter"),
         shows(r"ld\.global[.\w:]*v4", r"ld\.global[.\w:]*b16"),
         "narrow",
     ),
@@ -185,12 +185,12 @@ TASKS = (
         ("/", Typed("warp_group_dot"), "Enter", Until("S")),
         shows(r"Line 90 became ttir 1, ttgir \d+, llir \d+(→\d+)?, ptx \d+"),
     ),
-    Task("copy a variant's config", (Action("", "copy the config"),), shows(r"Copied.*BLOCK_N=128")),
     Task(
-        "export a stage",
-        ("4", Action("Y", "copy the whole stage")),
-        shows(r"Copied.*ttgir of #2, \d+ lines"),
+        "copy a variant's config",
+        (Action("Y", "copy the config"),),
+        shows(r"Copied.*BLOCK_N=128"),
     ),
+    Task("export a stage", (Action("w", "save the stage"), "Enter"), shows(r"ttgir\b.*Saved|Saved.*ttgir\b")),
     Task(
         "compare with the previous build",
         (Action("}", "in the next version"),),
@@ -206,9 +206,9 @@ TASKS = (
     Task("swap A and B", (Action("x", "swap"),), shows(r"A #2\b", r"B #1\b")),
     Task("what every key does", ("?",), shows(r"Next change", r"Swap A and B|Search")),
     Task(
-        "go to a line",
-        (Action(":", "go to a line"), Typed("b20"), "Enter"),
-        shows(r"arith\.constant|tt\.func"),
+        "back from a search",
+        ("/", Typed("warp_group_dot"), "Enter", "C-o"),
+        shows(r"change 1/\d+"),
     ),
     Task("one column", (Action("u", "two columns or one"),), shows(r"A #1.* B #2")),
 )  # fmt: skip
