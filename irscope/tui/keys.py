@@ -250,11 +250,13 @@ PANELS = KeyGroup(
         act(
             "i",
             "toggle_findings",
-            "Findings: in one line, in a panel, hidden",
+            "Findings: a panel of them, or hidden",
             lambda s: s.findings.toggle(),
             "findings",
         ),
         act("z", "zoom", "Show only this panel, or all panels", lambda s: s.zoom()),
+        act(")", "grow(1)", "Make this panel larger; by mouse, drag a heading", lambda s: s.sizes.grow(1)),
+        act("(", "grow(-1)", "Make this panel smaller", lambda s: s.sizes.grow(-1)),
     ),
 )
 # Also a key of the screen that waits for the first plan.

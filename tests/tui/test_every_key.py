@@ -272,7 +272,6 @@ TEXTS = {
     "pan(-8)": Trial(lambda pilot: texts(pilot)._x, ("l", "l"), becomes(8)),
     "pan_home": Trial(lambda pilot: texts(pilot)._x, ("l", "l"), becomes(0)),
     "wrap": Trial(lambda pilot: texts(pilot).wraps),
-    "minimap": Trial(lambda pilot: texts(pilot).minimap),
     "gauge": Trial(lambda pilot: texts(pilot).gauge, ("4",)),
     "open_fold": Trial(lambda pilot: texts(pilot).line_count(), ("3",), more, DiffView, fold),
 }

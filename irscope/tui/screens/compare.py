@@ -17,7 +17,7 @@ from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.bits_column import BitsController
 from irscope.tui.controllers.export import ExportController
-from irscope.tui.controllers.findings import FindingsController
+from irscope.tui.controllers.findings import FindingsController, SizeController
 from irscope.tui.controllers.live_updates import GrowthController, LiveController, RecompileController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.record_passes import RecordPassesController
@@ -32,7 +32,15 @@ from irscope.tui.pair_state import PairState
 from irscope.tui.screens import overlay
 from irscope.tui.screens.dialogs import OVERLAYS_CSS, ActionScreen, PromptScreen
 from irscope.tui.settings import Settings, StateFolder
-from irscope.tui.widgets.bars import KeyHints, MismatchBar, StageTabs, StatusLine, TableNote, TitleBar
+from irscope.tui.widgets.bars import (
+    KeyHints,
+    MismatchBar,
+    StageTabs,
+    StatusLine,
+    StoryBar,
+    TableNote,
+    TitleBar,
+)
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.line_view import ItemView, LineView
@@ -72,6 +80,7 @@ class CompareScreen(ActionScreen[None]):
     source_panel: SourcePanelController
     variant_panel: VariantPanelController
     findings: FindingsController
+    sizes: SizeController
     live: LiveController
     recompile_on_save: RecompileController
     timeline: TimelineController
@@ -107,6 +116,7 @@ class CompareScreen(ActionScreen[None]):
         self.texts = DiffView(id="texts")
         self.source = Vertical(id="source")
         self.source_view, self.outcomes_view = SourceView(), LineOutcomesView()
+        self.costs, self.divergence = StoryBar(id="costs"), StoryBar(id="divergence")
         self.findings_view = FindingsView(id="findings")
         self.search_bar = PanelSearch()
         self._status = StatusLine(id="status")
@@ -117,6 +127,7 @@ class CompareScreen(ActionScreen[None]):
         self.source_panel = SourcePanelController(self)
         self.variant_panel = VariantPanelController(self)
         self.findings = FindingsController(self)
+        self.sizes = SizeController(self)
         self._marks = LineMarksController(self)
         self.live = LiveController(self, live)
         self.recompile_on_save = RecompileController(self, live)
@@ -157,6 +168,8 @@ class CompareScreen(ActionScreen[None]):
                 yield self.outcomes_view
         if self._lesson_view is not None:
             yield self._lesson_view
+        yield self.costs
+        yield self.divergence
         yield self.findings_view
         yield self.search_bar
         yield self._status
@@ -253,6 +266,10 @@ class CompareScreen(ActionScreen[None]):
     def _follow_cursor(self) -> None:
         self.update_status()
         self.source_panel.follow()
+
+    @on(LineView.Dragged)
+    def _drag(self, message: LineView.Dragged) -> None:
+        self.sizes.drag(message.view, message.lines)
 
     @on(ItemView.Chosen)
     def _open_item(self, message: ItemView.Chosen) -> None:
