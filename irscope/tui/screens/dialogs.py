@@ -34,7 +34,7 @@ OVERLAYS_CSS = Path(__file__).with_name("overlays.tcss")
 class ActionScreen(Screen[ScreenResultType]):
     """A screen whose bindings are declared actions: see `bindings.Action`."""
 
-    CSS_PATH = OVERLAYS_CSS
+    CSS_PATH: ClassVar[Path | None] = OVERLAYS_CSS
     # The groups of keys of the screen itself, and its panels, some with keys of their own.
     KEYS: ClassVar[Sequence[KeyGroup]] = ()
     PANELS: ClassVar[Sequence[type[LineView]]] = ()
