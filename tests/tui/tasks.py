@@ -165,7 +165,7 @@ TASKS = (
     Task(
         "load that became narrow",
         ("6", "/", Typed("ld.global"), "Enter"),
-        shows(r"ld\.global[.\w:]*v4", r"ld\.global[.\w:]*b16"),
+        shows(r"py8[89]\b.*ld\.global[.\w:]*b16"),
         "narrow",
     ),
     Task(
