@@ -37,7 +37,6 @@ from irscope.workspace.table import (
     Cell,
     fact_column,
     setting_columns,
-    sorted_variants,
 )
 
 if TYPE_CHECKING:
@@ -280,7 +279,7 @@ class TableModel:
         self.constants = False
         self.estimated = False  # whether some variants have the facts of an estimate
         self.query = ""
-        self.sort: tuple[str, bool] | None = None  # the name of a column, descending
+        self.sort: tuple[str, bool] | None = None  # the name of a column, worst first
         self.bits: Mapping[
             int, tuple[str, str]
         ] = {}  # the class of equal bits, and a sentence about it, by id
@@ -354,7 +353,7 @@ class TableModel:
         """Sorts, filters and folds the rows, and determines which columns are shown, and their widths."""
         by = self.place_of(self.sort[0]) if self.sort else None
         if self.sort and by is not None:
-            self.all = sorted_variants(self.all, self.columns[by], self.sort[1])
+            self.all = self.section.ranked(self.all, self.columns[by], self.sort[1])
             self._scoped = [variant for variant in self.all if variant in self.scope]
         self.matching = matching(self.query, self.section, self._scoped)
         self.rows = rows(self.matching, self.facts, self.folding)

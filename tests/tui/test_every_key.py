@@ -260,6 +260,7 @@ TABLE = {
         becomes([1, 4, 2, 3]),
         VariantTable,
     ),
+    "number": Trial(messages, (), lambda _, note: "Type the number" in note, VariantTable),
     "screen.filter": Trial(shown("#filter"), (), becomes(True), VariantTable),
     "expand": Trial(lambda pilot: one(pilot, VariantTable).model.folding, (), ne, VariantTable),
     "fold": Trial(
