@@ -28,8 +28,8 @@ _TINTS = {
     "focused-heading": ("primary", 0.55, 0.5),
     "left-row": ("diff-left", 0.22, 0.7),
     "right-row": ("diff-right", 0.22, 0.7),
-    "left-tint": ("diff-left", 0.12, 0.8),
-    "right-tint": ("diff-right", 0.12, 0.8),
+    "left-tint": ("diff-left", 0.14, 0.78),
+    "right-tint": ("diff-right", 0.14, 0.78),
     "left-span": ("diff-left", 0.48, 0.4),
     "right-span": ("diff-right", 0.48, 0.4),
     "accent-row": ("accent", 0.3, 0.7),
@@ -37,6 +37,10 @@ _TINTS = {
     "warning-row": ("warning", 0.22, 0.7),
     "error-row": ("error", 0.22, 0.7),
 }
+_MAIN_TEXT = ("foreground", "text", "block-cursor-foreground", "block-cursor-blurred-foreground")
+_GROUNDS = ("background", "surface", "panel")
+# The least luminance of a light background.
+_WHITE = 0.85
 _INKS = ("primary", "secondary", "accent", "success", "warning", "error")
 
 
@@ -48,11 +52,13 @@ def theme_colors(theme: Theme) -> dict[str, str]:
     if theme.ansi:
         return _ansi_colors(theme.dark)
     variables = theme.to_color_system().generate()
-    hues = {
-        name: Color.parse(variables[name])
-        for name in ("background", "foreground", "surface", "panel", *_INKS)
-    }
-    end = Color.parse("white" if theme.dark else "black")
+    names = (*_GROUNDS, "foreground", *_INKS)
+    hues = {name: Color.parse(variables[name]) for name in names}
+    white = Color.parse("white")
+    end = white if theme.dark else Color.parse("black")
+    if not theme.dark and _luminance(hues["background"].rgb) < _WHITE:
+        # Colors on gray would be nearly black.
+        hues |= {name: hues[name].blend(white, 0.7, alpha=1) for name in _GROUNDS}
     plain = hues["background"]
     main = _legible(hues["foreground"], [plain], end, _MAIN)
     drawn = {f"series-{number}": color for number, color in enumerate(_SERIES[theme.dark])}
@@ -63,7 +69,7 @@ def theme_colors(theme: Theme) -> dict[str, str]:
     tints = {name: _tint(plain, hues[hue], most, main, share) for name, (hue, most, share) in _TINTS.items()}
     # Changed tokens and headings have the main text's color.
     own = ("left-span", "right-span", "focused-heading")
-    grounds = [plain, hues["surface"], hues["panel"], *(tints[name] for name in tints if name not in own)]
+    grounds = [*(hues[name] for name in _GROUNDS), *(tints[name] for name in tints if name not in own)]
 
     def ink(color: Color) -> str:
         return _legible(color, grounds, main, _READABLE).hex
@@ -71,12 +77,17 @@ def theme_colors(theme: Theme) -> dict[str, str]:
     muted = ink(plain.blend(main, 0.4))
     return {
         **{name: tint.hex for name, tint in tints.items()},
-        **{f"text-{name}": ink(Color.parse(variables[f"text-{name}"])) for name in _INKS},
+        **{name: hues[name].hex for name in _GROUNDS},
+        **{
+            f"text-{name}": ink(Color.parse(variables[f"text-{name}"] if theme.dark else variables[name]))
+            for name in _INKS
+        },
         **{name: color.hex for name, color in marks.items()},
-        **dict.fromkeys(("foreground", "text", "block-cursor-foreground"), main.hex),
+        **dict.fromkeys(_MAIN_TEXT, main.hex),
         **dict.fromkeys(("muted", "text-muted", "text-disabled"), muted),
         "rule": plain.blend(main, 0.2).hex,
         "block-cursor-background": tints["focused-row"].hex,
+        "block-cursor-blurred-background": tints["focused-row"].hex,
     }
 
 

@@ -29,11 +29,19 @@ from irscope.workspace.what_if import can_build_from
 if TYPE_CHECKING:
     from irscope.tui.screens.compare import CompareScreen
 
-_SAME = "A and B are the same variant; make another one B in the table"
+_SAME = "A and B are the same variant; J makes the next one B, and so does Enter in the table"
 
 
 def _same_variant(screen: CompareScreen) -> str:
     return _SAME if screen.pair.single else ""
+
+
+def _differing_stage(screen: CompareScreen) -> str:
+    """Return where A and B differ instead: "; they do in 4 ttgir"."""
+    pair = screen.pair
+    numbered = (f"{number} {stage}" for number, stage in enumerate(pair.stages, 1) if pair.differs_in(stage))
+    first = next(numbered, "")
+    return f"; they do in {first}" if first else ""
 
 
 def _not_compared(screen: CompareScreen) -> str:
@@ -42,13 +50,13 @@ def _not_compared(screen: CompareScreen) -> str:
     if screen.pair.single:
         return _SAME
     if screen.texts.page.right is None:
-        return "Only one text is on screen: there is nothing to compare it with"
+        return f"A and B do not both have {screen.stage}{_differing_stage(screen)}"
     return f"{screen.stage} is not compared yet"
 
 
 def _no_change(screen: CompareScreen) -> str:
-    no_change = "" if screen.texts.page.runs else f"A and B do not differ in {screen.stage}"
-    return _not_compared(screen) or no_change
+    no_change = f"A and B do not differ in {screen.stage}{_differing_stage(screen)}"
+    return _not_compared(screen) or ("" if screen.texts.page.runs else no_change)
 
 
 def _one_detail(screen: CompareScreen) -> str:
@@ -57,7 +65,7 @@ def _one_detail(screen: CompareScreen) -> str:
 
 
 def _one_text(screen: CompareScreen) -> str:
-    return "Only one text is on screen" if screen.texts.page.right is None else ""
+    return _not_compared(screen) if screen.texts.page.right is None else ""
 
 
 def _nothing_to_build(screen: CompareScreen) -> str:

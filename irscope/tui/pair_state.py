@@ -227,6 +227,10 @@ class PairState:
             return self.a
         return self.b if left is None else None
 
+    def differs_in(self, stage: str) -> bool:
+        """Return True if a stage is known to differ."""
+        return self.notes[stage] not in ("", EQUAL, UNKNOWN, PENDING)
+
     def summary(self, stage: str) -> str:
         """Return the differences in a stage, in one line."""
         if stage in (PYTHON, ERROR) or self.single:

@@ -82,16 +82,13 @@ def test_no_request_leaves_the_host(browser: Any, served: Served):
 
 def test_copying_and_saving_reach_the_browser(browser: Any, served: Served):
     shown = Shown(browser, served)
-    shown.page.keyboard.press("Y")
+    shown.page.keyboard.press("y")
     shown.page.wait_for_timeout(1500)
     assert shown.copied().startswith("#blocked = ")
     with shown.page.expect_download() as download:
         shown.page.keyboard.press("w")
     assert download.value.suggested_filename == "add_kernel-2.ttgir"
-    assert Path(download.value.path()).read_text() == shown.copied()
-    with shown.page.expect_download() as download:
-        shown.page.keyboard.press("P")
-    assert Path(download.value.path()).read_text().startswith("<svg")
+    assert shown.copied() in Path(download.value.path()).read_text().splitlines()
     shown.context.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from irscope.tui import key_help, keys
+from irscope.tui import key_help
 from irscope.tui.app import IrscopeApp
 from irscope.tui.settings import Settings, load
 from irscope.workspace import Workspace
@@ -27,8 +27,6 @@ def key_table(app: IrscopeApp) -> str:
             lines += [
                 "| `1` to `9` | `stage(1)` to `stage(9)` | Show that stage |" if "`stage(1)`" in row else row
             ]
-    lines += ["| **By name in the palette** | | |"]
-    lines += [f"| | `{action.id}` | {action.tooltip} |" for action in keys.EXPORT_A]
     return "\n".join(["| Keys | Action | |", "| --- | --- | --- |", *lines, ""])
 
 

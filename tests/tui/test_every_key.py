@@ -36,7 +36,7 @@ from irscope.tui.screens.chart import ChartScreen, ChartView
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
-from irscope.tui.screens.documents import LlvmScreen, WhyScreen
+from irscope.tui.screens.documents import WhyScreen
 from irscope.tui.screens.equal_bits import BitsScreen
 from irscope.tui.screens.estimate import EstimateScreen
 from irscope.tui.screens.explain import ExplainScreen
@@ -304,14 +304,10 @@ FIND = {
     ),
 }
 EXPORT = {
-    "copy_line(True)": Trial(copied, ("3",), lambda _, text: "\n" not in text and "=" in text),
+    "copy_line": Trial(copied, ("3",), lambda _, text: "\n" not in text and "=" in text),
     "copy_operation": Trial(copied, ("3", "slash", *"scf.for", "enter"), lambda _, text: "\n-" in text),
-    "copy_stage(True)": Trial(copied, ("3",), lambda _, text: text.count("\n") > 100),
-    "page(True)": Trial(started, ("3",), lambda _, found: found and found[0][0] == "less"),
-    "edit(True)": Trial(started, ("3",), lambda _, found: found and found[0][0] == "vi"),
-    "save(True)": Trial(screen, ("3",), becomes(PromptScreen)),
-    "reproduce(True)": Trial(screen, right=becomes(PromptScreen)),
-    "picture": Trial(screen, right=becomes(PromptScreen)),
+    "page": Trial(started, ("3",), lambda _, found: found and found[0][0] == "less"),
+    "save": Trial(screen, ("3",), becomes(PromptScreen)),
 }
 SHOW = {
     **{
@@ -330,9 +326,7 @@ SHOW = {
     "why": Trial(screen, right=becomes(WhyScreen)),
     "bits": Trial(screen, right=becomes(BitsScreen)),
     "passes": Trial(screen, right=becomes(PassesScreen), make=recorded_passes.write),
-    "llvm": Trial(screen, right=becomes(LlvmScreen)),
     "zoom": Trial(lambda pilot: pilot.app.screen.maximized is not None, right=becomes(True)),
-    "app.toggle_mouse": Trial(lambda pilot: getattr(pilot.app, "_mouse", None), right=becomes(False)),
 }
 CHART = {
     "move(1)": Trial(point, ("C",)),
@@ -358,9 +352,6 @@ BITS = {
         screen, ("I",), becomes(CompareScreen), DocumentView, with_code, make=captures.softmax
     ),
     "launch": Trial(screen, ("I",), becomes(PromptScreen)),
-}
-LLVM = {
-    "changed": Trial(lambda pilot: getattr(pilot.app.screen, "every", None), ("O",), becomes(True)),
 }
 PASSES = {
     "open": Trial(shown("#passes"), ("p",), becomes(False), PassView, make=recorded_passes.write),
@@ -423,7 +414,6 @@ ASK = {
 APP = {
     "what_if": Trial(messages, right=lambda _, notes: "Nothing can be compiled here" in notes),
     "edit_stage": Trial(messages, right=lambda _, notes: "Nothing can be built here" in notes),
-    "toggle_recompile": Trial(messages, right=lambda _, notes: "Only irscope tui FILE.py" in notes),
     "recompile": Trial(messages, right=lambda _, notes: "Nothing new in" in notes),
     "help": Trial(screen, right=becomes(HelpScreen)),
     "home": Trial(screen, right=becomes(HomeScreen)),
@@ -445,7 +435,6 @@ TRIALS: dict[str, dict[str, Trial]] = {
     "In the reasons": WHY,
     "In the screen of equal bits": BITS,
     "In the layouts": LAYOUT,
-    "In LLVM's passes": LLVM,
     "In the list of passes": PASSES,
     "In the passes": PASSES,
     "In a screen over the main one": LEAVE,

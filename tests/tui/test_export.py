@@ -47,15 +47,6 @@ def messages(app: IrscopeApp) -> str:
     return "\n".join(note.message for note in app._notifications)
 
 
-async def test_copy_the_whole_stage(app: IrscopeApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "3", "Y")
-        assert app.clipboard == RIGHT
-        await app.screen.run_action("run('copy_stage(False)')")
-        await settled(pilot)
-        assert app.clipboard == LEFT
-
-
 async def test_copy_an_operation_with_its_regions_as_a_diff(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "slash", *"scf.for", "enter", "c")
@@ -103,19 +94,9 @@ async def press_in_prompt(pilot: Pilot[None], key: str) -> None:
 
 async def test_save_the_stage_of_a(app: IrscopeApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "3")
-        await app.screen.run_action("run('save(False)')")
-        await answer(pilot, str(tmp_path / "a"))
+        await press(pilot, "3", "x")
+        await ask(pilot, "w", str(tmp_path / "a"))
         assert (tmp_path / "a").read_text() == LEFT
-
-
-async def test_save_a_picture(app: IrscopeApp, tmp_path: Path) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "3")
-        await ask(pilot, "P", str(tmp_path / "it.svg"))
-        picture = (tmp_path / "it.svg").read_text()
-        assert picture.startswith("<svg")
-        assert "Save&#160;to" not in picture
 
 
 def test_text_that_is_not_utf8_is_saved_unchanged(tmp_path: Path) -> None:
@@ -125,15 +106,14 @@ def test_text_that_is_not_utf8_is_saved_unchanged(tmp_path: Path) -> None:
         export.save_new(tmp_path / "x\x00", "")
 
 
-@pytest.mark.parametrize(("key", "name"), [("o", "PAGER"), ("E", "EDITOR")])
 async def test_another_program_opens_the_stage_at_the_line(
-    app: IrscopeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, name: str
+    app: IrscopeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "vi"
     seen = tmp_path / "seen"
     program.write_text(f'#!/bin/sh\nfor word; do echo "$word"; done > {seen}\ncat "$3" >> {seen}\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv(name, f"{program} -R")
+    monkeypatch.setenv("PAGER", f"{program} -R")
 
     @contextlib.contextmanager
     def suspend(self: IrscopeApp) -> Iterator[None]:
@@ -141,7 +121,7 @@ async def test_another_program_opens_the_stage_at_the_line(
 
     monkeypatch.setattr(IrscopeApp, "suspend", suspend)
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "3", "slash", *"tt.get_program_id", "enter", key)
+        await press(pilot, "3", "slash", *"tt.get_program_id", "enter", "o")
         option, line, path, text = seen.read_text().split("\n", 3)
         number = texts(pilot).line_of(True)
         assert number is not None
@@ -237,18 +217,5 @@ def test_terms_of_a_line() -> None:
 async def test_hostile_text_breaks_nothing(tmp_path: Path) -> None:
     app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "2", "Y", "c", "e", "S")
+        await press(pilot, "2", "y", "c", "e", "S")
         assert app.is_running
-
-
-async def test_a_reproducer_is_written_checked_and_not_overwritten(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    app = IrscopeApp(Workspace(captures.launched(tmp_path / "add.irscope")))
-    async with app.run_test(size=WIDE) as pilot:
-        await ask(pilot, "U", "repro")
-        notes = [note.message for note in app._notifications]
-        assert any("Checked: it compiles to the recorded machine code" in note for note in notes)
-        readme = (tmp_path / "repro" / "README.md").read_text()
-        assert r"Compared with BLOCK\_SIZE=32 (A), this variant (B):" in readme
-        await ask(pilot, "U", "repro")
-        assert any("repro" in note.message for note in app._notifications if note.severity == "warning")

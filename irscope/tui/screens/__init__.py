@@ -35,7 +35,11 @@ def _opening(
 
 
 def _no_layouts(screen: CompareScreen) -> str:
-    return "" if "ttgir" in screen.pair.stages else "There are no layouts without TTGIR"
+    return (
+        ""
+        if "ttgir" in screen.pair.stages
+        else "There are no layouts without TTGIR; J shows the next variant"
+    )
 
 
 def _no_launches(screen: CompareScreen) -> str:
