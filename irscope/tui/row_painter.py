@@ -218,7 +218,7 @@ class RowPainter:
         self, row: Row, left: _Half | None, right: _Half | None, at_right: bool, at_cursor: bool, part: int
     ) -> list[Segment]:
         """Draws the only column: both line numbers, the mark, and the line of one side."""
-        drawn_half = right if at_right else left
+        drawn_half = (right or left) if at_right else left  # a label that only A has counts as equal
         if drawn_half is None:
             return []
         numbers = ""

@@ -318,6 +318,8 @@ SHOW = {
     },
     "toggle_variants": Trial(shown("#variants"), right=becomes(False)),
     "toggle_source": Trial(shown("#source"), right=becomes(True)),
+    "grow(1)": Trial(lambda pilot: one(pilot, FindingsView).size.height, ("i",)),
+    "grow(-1)": Trial(lambda pilot: one(pilot, FindingsView).size.height, ("i", "right_parenthesis")),
     "toggle_findings": Trial(shown("#findings"), right=becomes(False)),
     "choose_kernel": Trial(screen, right=becomes(ChooseKernelScreen)),
     "layout": Trial(screen, right=becomes(LayoutScreen)),

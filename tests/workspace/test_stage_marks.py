@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from irscope.model import Argument
 from irscope.workspace import LineMarks, Workspace
-from irscope.workspace.launch_expression import add_launches
 from irscope.workspace.stage_marks import NO_MARKS, line_marks
 from tests.tui import captures
 
@@ -37,8 +38,8 @@ def test_the_hot_loop_has_the_matrix_instructions_in_every_stage(matmul: Workspa
 
 @pytest.mark.parametrize("stage", ["ttir", "ttgir", "ptx", "sass"])
 def test_lines_say_how_often_they_run_and_their_share(matmul: Workspace, stage: str) -> None:
-    add_launches(matmul.path, "grid=(64,), M=512, N=512, K=4096")
-    marks = _marks(Workspace(matmul.path), stage)
+    variant = replace(matmul.live.by_id(1), specialization=(Argument("K", "i32", value=4096),))
+    marks = line_marks(matmul, variant, stage)
     assert set(marks.runs.values()) == {4096 // 32}
     assert sum(marks.shares.values()) == pytest.approx(1)
     in_loop = {marks.python[line] for line in marks.runs if line in marks.python}
