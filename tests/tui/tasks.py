@@ -182,7 +182,7 @@ TASKS = (
     ),
     Task(
         "lines of one Python line in all stages",
-        ("/", Typed("warp_group_dot"), "Enter", Until("S")),
+        ("/", Typed("warp_group_dot"), "Enter", "S"),
         shows(r"Line 90 became ttir 1, ttgir \d+, llir \d+(→\d+)?, ptx \d+"),
     ),
     Task(
@@ -255,7 +255,7 @@ class Driver:
         def press(key: str) -> None:
             nonlocal keys
             keys += 1
-            if key not in UNIVERSAL and not hinted(self._terminal.screen(), key):
+            if key not in UNIVERSAL and not self._names(key):
                 unnamed.append(key)
             self._terminal.press(key)
 
@@ -277,7 +277,7 @@ class Driver:
                 self._terminal.type(step.text)
             elif isinstance(step, str):
                 press(step)
-            elif hinted(before, step.key):
+            elif self._names(step.key):
                 press(step.key)
             else:
                 press(PALETTE)
@@ -289,6 +289,10 @@ class Driver:
             last = index == len(task.steps) - 1
             screen = self._wait_for(task.seen) if last else self._answer(task.seen, before)
         return keys, screen, unnamed
+
+    def _names(self, key: str) -> bool:
+        """Return True if the screen names a key, at once or when it has answered the key before."""
+        return hinted(self._wait_for(lambda screen: hinted(screen, key), _ANSWER_SECONDS), key)
 
     def _answer(self, seen: Seen, before: str) -> str:
         """The screen after a key: the one asked for, or a changed one that stays as it is."""

@@ -127,11 +127,12 @@ class SourcePanelController(Controller):
 
 
 def _totals(outcomes: Sequence[LineOutcome]) -> str:
-    """Return `ttir 1, ttgir 4→6`: the number of operations of each stage."""
+    """Return `ttir 1, ttgir 4→6`: the number of operations of each stage; one if only A or B has it."""
     left, right = Counter[str](), Counter[str]()
     for outcome in outcomes:
-        left[outcome.stage] += outcome.left or 0
-        right[outcome.stage] += outcome.right or 0
+        numbers = [number for number in (outcome.left, outcome.right) if number is not None]
+        left[outcome.stage] += numbers[0]
+        right[outcome.stage] += numbers[-1]
     return ", ".join(f"{stage} {counts_text(left[stage], right[stage])}" for stage in left)
 
 
