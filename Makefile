@@ -13,7 +13,7 @@ A := \#6
 B := \#8
 
 CASES := 1000000
-BURSTS := 200x500
+BURSTS := 2000x500
 
 .PHONY: help demo test test-slow test-matrix test-triton test-textual torch helion fuzz fuzz-coverage keys audit lint docs man film refresh-docs clean
 
@@ -81,7 +81,7 @@ $(VENV)-audit/ready:
 
 LICENSES := MIT;BSD;Apache;PSF;Python Software Foundation;MPL;Mozilla;ISC;Unlicense
 
-keys: $(VENV)/ready-dev ## 200 bursts of 500 random keys in the app (BURSTS=2000x500 for more)
+keys: $(VENV)/ready-dev ## 2,000 bursts of 500 random keys in the app, with resizes (BURSTS=200x500 for fewer)
 	RANDOM_KEYS=$(BURSTS) $(BIN)/pytest -n auto tests/tui/test_random_keys.py
 
 # Without a network, the advisories cannot be asked for: that is said and is no failure. pip-audit then writes no

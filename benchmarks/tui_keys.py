@@ -40,7 +40,7 @@ PAINT_SIZE = (120, 40)
 LINES = 54_000
 PYTHON_LINES = 40
 # The limits: first paint relative to an empty app, ms per key press.
-MOST_FIRST, MOST_KEY = 2.1, 20.0
+MOST_FIRST, MOST_KEY = 2.0, 20.0
 EMPTY = """
 from textual.app import App
 from textual.widgets import Static
@@ -172,7 +172,7 @@ def report_paint(folder: Path, rounds: int) -> None:
     capture = folder / "20.irscope"
     write_table(20, capture)
     ours, empty = [], []
-    for _ in range(rounds):
+    for _ in range(rounds + 1):  # the first one writes the bytecode
         empty.append(first_paint([sys.executable, "-c", EMPTY], b"painted"))
         ours.append(first_paint([*IRSCOPE, str(capture)], b"BLOCK_N"))
     title = f"first paint, {min(ours):.2f} CPU s, relative to an empty app, {min(empty):.2f} CPU s"
@@ -203,6 +203,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             os.environ["IRSCOPE_STATE"] = os.environ["IRSCOPE_CACHE"] = name
+            # As pip leaves an installed package: with the bytecode of all modules, ours and Textual's.
+            os.environ["PYTHONPYCACHEPREFIX"], os.environ["PYTHONDONTWRITEBYTECODE"] = f"{name}/bytecode", ""
             report_paint(folder, args.rounds)
             report_keys(folder, args.rounds)
 

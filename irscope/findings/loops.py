@@ -230,6 +230,12 @@ class _SideLoops:
         """Return the headers of the loops of a statement."""
         return evidence_at(self.mix.stage, (loop.header for loop in self.loops.get(chain, [])))
 
+    def spills(self, chain: Chain) -> tuple[Evidence, ...]:
+        """Return the accesses of spilled values in the loops of a statement."""
+        lines = sorted(line for _, line in self.mix.lines("local load", "local store"))
+        inside = Region(Where.IN, chain)
+        return evidence_at(self.mix.stage, (line for line in lines if self.mix.region(line) == inside))
+
 
 def _side_loops(pair: PairContext, mixes: Mixes) -> tuple[_SideLoops, _SideLoops]:
     sides = []
@@ -276,8 +282,8 @@ def loop_spills(pair: PairContext) -> Iterator[Finding]:
             f"Spills inside {'the hot loop, ' if hot else ''}{_loop_text(chain, mixes)}",
             Severity.LOOP_SPILLS.weight(),
             "loop spills",
-            a.evidence(chain),
-            b.evidence(chain),
+            a.spills(chain),
+            b.spills(chain),
             _line_text(chain[0]),
             changes=(ValueChange(was, now),),
         )

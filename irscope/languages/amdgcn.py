@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _INSTRUCTION = re.compile(r"([a-z]\w*)(?: (.*))?")
 _LABEL = re.compile(r"([\w.$]+):")
+# A directive, a debug label, or a line of the metadata in YAML at the end; not the label of a block.
+_DIRECTIVE = re.compile(r"\s*(?:- )?(?:\.(?!LBB|L__)[A-Za-z]|amdhsa\.|\d+$|$)|---|\.\.\.")
 _FUNCTION_TYPE = re.compile(r"\.type\s+([\w.$]+),@function")
 
 # Vector, scalar, accumulation and trap registers, single (`v4`) or in a range (`s[2:3]`), and the named ones.
@@ -285,6 +287,7 @@ LANGUAGE = Language(
     parse=parse,
     lexer=lexer,
     strip_debug=strip_debug,
+    directive=_DIRECTIVE,
     branches=branches,
     registers=register_use,
     polls=re.compile(r"^s_sleep"),

@@ -65,6 +65,7 @@ class Language:
       has_regions: whether operations contain others. If so, only those span several lines.
       attributes_in_braces: whether a number between braces is an attribute and not a constant.
       header: matches the lines outside of operations that carry a meaning for the whole stage.
+      directive: matches the lines for the assembler or the loader, which say nothing about what runs.
       modifiers: parts of an opcode that do not change its class: rounding, ordering, encoding.
       heavy: matches the opcodes that determine a kernel's speed: matrix units, memory, copies, barriers.
     """
@@ -85,6 +86,7 @@ class Language:
     has_regions: bool = False
     attributes_in_braces: bool = False
     header: re.Pattern[str] = _NEVER
+    directive: re.Pattern[str] = _NEVER
     modifiers: frozenset[str] = frozenset()
     heavy: re.Pattern[str] = _NEVER
 

@@ -25,6 +25,8 @@ _INSTRUCTION = re.compile(r"(@!?\w+ )?([A-Z][\w.]*)(?: ([^;]*))?;")
 # `.text.NAME:` in nvdisasm's text, `Function : NAME` in cuobjdump's.
 _FUNCTION = re.compile(r"\.text\.([^\s:]+):|Function : (\S+)")
 
+_DIRECTIVE = re.compile(r"\s*(?:\.[a-z]+(?:\s|$)|\.text\.|//-{9}|$)")
+
 # General, uniform and predicate registers, convergence barriers, scoreboards; not RZ, PT, SR_TID.X.
 _REGISTER = re.compile(r"\b(?:U?[RP]|S?B|gsb)\d+\b")
 _REGISTER_NUMBER = re.compile(r"\b(U?[RP]|S?B|gsb)\d+\b")
@@ -248,6 +250,7 @@ LANGUAGE = Language(
     parse=parse,
     lexer=lexer,
     strip_debug=strip_debug,
+    directive=_DIRECTIVE,
     branches=branches,
     registers=registers,
     polls=re.compile(r"TRYWAIT|TRY_ALLOC|FIND_AND_SET|^NANOSLEEP"),

@@ -119,6 +119,11 @@ class Addresses:
         """Return the first byte of an element."""
         return self.byte_at(self.offset(element))
 
+    def text(self, element: Sequence[int]) -> str:
+        """Say where an element is: `byte 394, bank 2`."""
+        byte = self.byte(element)
+        return f"byte {byte}, bank {bank(byte)}"
+
     def byte_at(self, offset: int) -> int:
         """Return the first byte of the element at an offset, including padding."""
         return padded(offset, self._padding) * self._bits // 8

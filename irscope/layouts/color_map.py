@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, Addresses, bank
 from irscope.layouts.grid import Grid, GridCell
-from irscope.layouts.linear import Inverse, LinearLayout, Vector, flat
-from irscope.layouts.ownership import MAX_ELEMENTS
+from irscope.layouts.linear import LinearLayout, Vector
+from irscope.layouts.ownership import MAX_ELEMENTS, Positions
 from irscope.model.records import FrozenValue
 
 GLYPHS = "0123456789abcdefghijklmnopqrstuv"
 _GROUPS = 8
 # The cells per line of a tensor with one dimension.
 _LINE = 32
-_ORDER = ("register", "lane", "warp", "block", "row", "col")
 
 Cell = tuple[int, int]
 
@@ -101,20 +101,27 @@ def color_map(
     cell: Cell,
     addresses: Addresses | None = None,
     plane: int = 0,
+    part: tuple[range, range] | None = None,
 ) -> Grid:
     """Draw the map of a layout with `cell` elements per cell; `addresses` are those of a buffer.
 
-    `plane` selects one of the matrices of a tensor with three dimensions. Raises
-    UnknownLayoutError.
+    `plane` selects one of the matrices of a tensor with three dimensions. `part` are the rows and columns to
+    draw, None for all. Raises UnknownLayoutError.
     """
     shape = layout.shape
     if prod(shape[-2:]) // prod(cell) > MAX_ELEMENTS:
         raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} cells")
     colors = _bank_colors(addresses) if addresses is not None else _owner_colors(layout, by, cell)
-    starts = _starts(shape, cell)
-    rows = [
-        tuple(_cell(colors, _element(shape, plane, row, column)) for column in starts[1]) for row in starts[0]
-    ]
+    starts = part or _starts(shape, cell)
+    elements = [[_element(shape, plane, row, column) for column in starts[1]] for row in starts[0]]
+    values = [list(map(colors.value, line)) for line in elements]
+    if part is None:
+        describe = colors.describe
+    else:  # the registers of one period are few: each gets its own glyph
+        colors, describe = replace(colors, count=max(map(max, values)) + 1), _not_described
+    rows = []
+    for line, line_values in zip(elements, values, strict=True):
+        rows.append(tuple(map(partial(_cell, colors.step, describe), line, line_values)))
     return Grid(
         title,
         tuple(map(str, starts[0])),
@@ -141,46 +148,24 @@ def _element(shape: Vector, plane: int, row: int, column: int) -> Vector:
     return (*outer, row, column)
 
 
-def _cell(colors: _Colors, element: Vector) -> GridCell:
-    glyph = colors.value(element) // colors.step
-    return GridCell(
-        GLYPHS[glyph % len(GLYPHS)],
-        glyph % _GROUPS,
-        glyph // _GROUPS % 2,
-        False,
-        f"element ({', '.join(map(str, element))}): {colors.describe(element)}",
-    )
+def _cell(step: int, describe: Callable[[Vector], str], element: Vector, value: int) -> GridCell:
+    glyph, text = value // step, describe(element)
+    description = f"element ({', '.join(map(str, element))}): {text}" if text else ""
+    label, shade = GLYPHS[glyph % len(GLYPHS)], glyph // _GROUPS % 2
+    return GridCell(label, glyph % _GROUPS, shade, False, description, value)
+
+
+def _not_described(element: Vector) -> str:
+    """Leave out the description of an element, which `KernelLayouts.element_text` makes when it is asked."""
+    return ""
 
 
 def _owner_colors(layout: LinearLayout, by: ColorBy, cell: Cell) -> _Colors:
     """Color an element by the warp, thread or register that holds it; of several copies, the first."""
-    inputs = [name for name in _ORDER if name in layout.bases]
-    columns = [flat(vector, layout.shape) for name in inputs for vector in layout.bases[name]]
-    inverse = Inverse(columns)
-
-    def position(element: Vector) -> dict[str, int]:
-        bits = inverse(flat(element, layout.shape))
-        if bits is None:
-            raise UnknownLayoutError("an element that no position holds")
-        positions = {}
-        for name in inputs:
-            positions[name] = bits & (layout.size(name) - 1)
-            bits >>= len(layout.bases[name])
-        return positions
-
-    name = _INPUTS[by]
-    mixed = any(position(element).get(name) for element in _steps(layout.shape, cell))
-
-    def describe(element: Vector) -> str:
-        owner = position(element)
-        if not layout.in_registers:
-            return f"lane {owner.get('row', 0)}, column {owner.get('col', 0)} of tensor memory"
-        warp, lane = owner.get("warp", 0), owner.get("lane", 0)
-        thread = warp * layout.size("lane") + lane
-        return f"warp {warp} lane {lane} (thread {thread}) register {owner['register']}"
-
+    positions, name = Positions(layout), _INPUTS[by]
+    mixed = any(positions.value(name, element) for element in _steps(layout.shape, cell))
     noun = "thread of its warp" if by is ColorBy.THREAD else by.value
-    return _Colors(lambda e: position(e).get(name, 0), layout.size(name), describe, noun, mixed)
+    return _Colors(partial(positions.value, name), layout.size(name), positions.text, noun, mixed)
 
 
 def _steps(shape: Vector, cell: Cell) -> list[Vector]:
@@ -196,12 +181,7 @@ def _steps(shape: Vector, cell: Cell) -> list[Vector]:
 
 def _bank_colors(addresses: Addresses) -> _Colors:
     """Color an element by the bank of its first byte."""
-
-    def describe(element: Vector) -> str:
-        byte = addresses.byte(element)
-        return f"byte {byte}, bank {bank(byte)}"
-
-    return _Colors(lambda e: bank(addresses.byte(e)), BANKS, describe, "bank of its first byte", False)
+    return _Colors(lambda e: bank(addresses.byte(e)), BANKS, addresses.text, "bank of its first byte", False)
 
 
 def _legend(colors: _Colors) -> tuple[tuple[int, str], ...]:

@@ -6,8 +6,8 @@ So large tensors become small pictures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
@@ -18,6 +18,8 @@ from irscope.model.records import FrozenValue
 
 # The cells per line of a tensor with one dimension.
 _LINE = 8
+# The group of cells that are the same in A and B.
+EQUAL = -1
 _CHUNK = 16  # bytes: the widest access of a thread, which a swizzle keeps together
 
 
@@ -26,7 +28,7 @@ class GridCell(FrozenValue):
     """One cell.
 
     `group` determines its color (warp, bank, lane), `shade` (0 or 1) distinguishes neighbors, `description`
-    is a sentence about it.
+    is a sentence about it. `value` is the number that the glyph of a map stands for.
     """
 
     label: str
@@ -34,6 +36,7 @@ class GridCell(FrozenValue):
     shade: int = 0
     marked: bool = False
     description: str = ""
+    value: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,6 +98,27 @@ class _Frame(FrozenValue):
         return f"({', '.join(map(str, element))})"
 
 
+def with_equal_cells(grid: Grid, other: Grid) -> Grid:
+    """Return the grid with the cells that `other` has, too, in the group EQUAL."""
+    same = set(_keys(other))
+    keys = iter(_keys(grid))
+    rows = [
+        tuple(
+            replace(cell, group=EQUAL) if cell and key in same else cell
+            for cell, key in zip(cells, keys, strict=False)
+        )
+        for cells in grid.cells
+    ]
+    return replace(grid, cells=tuple(rows))
+
+
+def _keys(grid: Grid) -> Iterator[tuple[object, ...]]:
+    """Yield what identifies the content of each cell: its place, and what it says."""
+    for name, cells in zip(grid.rows, grid.cells, strict=True):
+        for column, cell in zip(grid.columns, cells, strict=True):
+            yield name, column, cell and (cell.value if grid.compact else cell.label)
+
+
 def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | None = None) -> Grid:
     """Draw the thread that holds each element: `T12:0-7` is thread 12 of the block, registers 0 to 7.
 
@@ -117,6 +141,25 @@ def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | 
         tuple((warp, f"warp {warp}") for warp in warps),
         tuple(_part_notes(frame, layout)),
     )
+
+
+def drawn_elements(layout: LinearLayout, window: Window) -> tuple[range, range]:
+    """Return the rows and columns of elements that a grid draws. Raises UnknownLayoutError."""
+    dimension, run = longest_run(layout) if layout.in_registers else (len(layout.shape) - 1, 1)
+    part = repeating_part(layout) if layout.in_registers else _initial_part(layout.shape)
+    down, across = _frame(layout, window, dimension, run, part).starts
+    step = down.step if len(layout.shape) == 1 else 1
+    return range(down.start, down.stop, step), range(across.start, across.stop)
+
+
+def window_around(layout: LinearLayout, element: Vector) -> Window:
+    """Return the window of the size that is drawn by default which contains an element."""
+    down, across = drawn_elements(layout, Window())
+    sizes = (down.stop,) if len(element) == 1 else (down.stop, across.stop)
+    lows = [index - index % size for index, size in zip(element[-2:], sizes, strict=True)]
+    ranges = [(low, low + size) for low, size in zip(lows, sizes, strict=True)]
+    plane = element[-3] if len(element) > 2 else 0
+    return Window(ranges[0] if len(element) > 1 else None, ranges[-1], plane)
 
 
 def _register_cell(

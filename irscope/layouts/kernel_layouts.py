@@ -5,6 +5,9 @@ The cost of `ttg.convert_layout`: how far elements move between registers, lanes
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -16,8 +19,9 @@ from irscope.layouts.banks import AccessConflicts, Addresses, SharedAccess, acce
 from irscope.layouts.color_map import Cell, ColorBy, color_choices, color_map
 from irscope.layouts.convert import linear_layout, triton_version
 from irscope.layouts.describe import describe_tensor
-from irscope.layouts.grid import Grid, Window
+from irscope.layouts.grid import Grid, Window, drawn_elements
 from irscope.layouts.linear import LinearLayout, Span, flat
+from irscope.layouts.ownership import Positions
 from irscope.layouts.shared import paddings, without_swizzle
 from irscope.layouts.tensors import (
     Layouts,
@@ -166,10 +170,14 @@ class KernelLayouts:
         return tensors_of(self.document)
 
     @cached_property
+    def _shared_accesses(self) -> list[SharedAccess]:
+        return shared_accesses(self.document)
+
+    @cached_property
     def accesses(self) -> list[AccessConflicts]:
         """Return the accesses to shared memory, in the order of the text; identical ones once."""
         groups: dict[tuple[object, ...], list[SharedAccess]] = {}
-        for access in shared_accesses(self.document):
+        for access in self._shared_accesses:
             buffer, registers = access.buffer, access.registers
             key = (access.opcode, access.line, buffer.key, buffer.shape, registers and registers.key)
             groups.setdefault(key, []).append(access)
@@ -217,11 +225,62 @@ class KernelLayouts:
         tensor, layout, source = self._layout(tensor, swizzle)
         choices = color_choices(layout)
         chosen = by if by is not None and by in choices else choices[0]
-        addresses = None
-        if "offset" in layout.bases:
-            addresses = Addresses(layout, tensor.bits, paddings(tensor.attribute))
-        grid = color_map(layout, title(tensor), chosen, cell, addresses, plane)
+        grid = color_map(layout, title(tensor), chosen, cell, _addresses(tensor, layout), plane)
         return Picture(tensor, layout, grid, tuple(describe_tensor(tensor, layout)), source)
+
+    def maps(
+        self, tensor: Tensor, window: Window, cell: Cell | None = None, swizzle: bool = True
+    ) -> list[Grid]:
+        """Draw a map by each property of a tensor's elements, which is its title.
+
+        Those of a tensor are warp, thread and register, those of a buffer its banks; then those of the buffer
+        or the tensor at the other end of an access. The maps show the part that `picture` draws, with a cell
+        per element, or all with `cell` elements per cell. Raises UnknownLayoutError.
+        """
+        grids: list[Grid] = []
+        part = None if cell else drawn_elements(self._layout(tensor, swizzle)[1], window)
+        for _, end, layout in self._ends(tensor, swizzle):
+            addresses = _addresses(end, layout)
+            for by in color_choices(layout):
+                grid = color_map(layout, by.value, by, cell or (1, 1), addresses, window.plane, part)
+                per_glyph = grid.legend[-1][1].partition(", ")[2]
+                grids.append(replace(grid, title=f"{by.value}, {per_glyph}") if per_glyph else grid)
+        return grids
+
+    def element_text(self, tensor: Tensor, element: Sequence[int], swizzle: bool = True) -> str:
+        """Say which thread, warp and register hold an element, and its byte and bank in shared memory.
+
+        Raises UnknownLayoutError.
+        """
+        texts = []
+        for access, end, layout in self._ends(tensor, swizzle):
+            addresses = _addresses(end, layout)
+            text = addresses.text(element) if addresses else Positions(layout).text(element)
+            line = f" in line {access.line}" if access and access.line else ""
+            texts.append(f"{access.opcode}{line}: {text}" if access else text)
+        return "; ".join(texts)
+
+    def _ends(
+        self, tensor: Tensor, swizzle: bool
+    ) -> Iterator[tuple[SharedAccess | None, Tensor, LinearLayout]]:
+        """Yield a tensor, then what an access moves it from or to, each with its layout."""
+        drawn, layout, _ = self._layout(tensor, swizzle)
+        yield None, drawn, layout
+        for access in self._accesses_of(tensor):
+            end = access.registers if tensor.buffer else access.buffer
+            if end is not None and end.layout_shape == tensor.layout_shape:
+                with suppress(UnknownLayoutError):
+                    other, layout, _ = self._layout(end, swizzle or not end.shared)
+                    yield access, other, layout
+                    return
+
+    def _accesses_of(self, tensor: Tensor) -> list[SharedAccess]:
+        """Return the accesses to buffers like this one, or those that load or store the tensor."""
+        if tensor.buffer:
+            return [conflicts.access for conflicts in self.accesses_to(tensor)] if tensor.shared else []
+        named = re.compile(rf"(?:ttg\.local_(?:store|alloc) |^ *){re.escape(tensor.name)}(?![\w.-])")
+        lines = self.document.lines
+        return [a for a in self._shared_accesses if tensor.name and named.search(lines[a.index])]
 
     def _layout(self, tensor: Tensor, swizzle: bool) -> tuple[Tensor, LinearLayout, str]:
         """Return the tensor as it is drawn, its linear layout, and who computed that."""
@@ -238,9 +297,9 @@ class KernelLayouts:
             if thread is not None and not 0 <= thread < threads:
                 raise UnknownLayoutError(f"no thread {thread}: there are {threads}")
             return grids.register_grid(layout, name, window, thread)
-        if "offset" not in layout.bases:
+        addresses = _addresses(tensor, layout)
+        if addresses is None:
             return grids.tensor_memory_grid(layout, name, window)
-        addresses = Addresses(layout, tensor.bits, paddings(tensor.attribute))
         return grids.memory_grid(layout, addresses, tensor.bits, name, window)
 
     def wavefronts(self, one: AccessConflicts, swizzle: bool = True) -> Grid:
@@ -254,6 +313,13 @@ class KernelLayouts:
         plain = "" if swizzle else "Without the swizzle: "
         note = f"{plain}{bank_conflicts.text}."
         return replace(grids.wavefront_grid(bank_conflicts.worst, name, who), notes=(note, _LEGEND))
+
+
+def _addresses(tensor: Tensor, layout: LinearLayout) -> Addresses | None:
+    """Return the addresses of a buffer in shared memory; None if the layout is not in shared memory."""
+    if "offset" not in layout.bases:
+        return None
+    return Addresses(layout, tensor.bits, paddings(tensor.attribute))
 
 
 def title(tensor: Tensor) -> str:

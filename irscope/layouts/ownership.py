@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.linear import LinearLayout, Span, Vector, flat, xor
+from irscope.layouts.linear import Inverse, LinearLayout, Span, Vector, flat, xor
 from irscope.model.records import FrozenValue
 
 # With more elements, a map of all of them takes seconds.
@@ -21,6 +22,62 @@ class RegisterPosition(FrozenValue):
     warp: int
     lane: int
     register: int
+
+
+_ORDER = ("register", "lane", "warp", "block", "row", "col")
+
+
+class Positions:
+    """Where each element of a layout in registers or tensor memory is; of several copies, the first.
+
+    Layouts are linear: the position of an element is the exclusive or of the positions of its bits.
+    """
+
+    def __init__(self, layout: LinearLayout) -> None:
+        self._layout = layout
+        self._inputs = [name for name in _ORDER if name in layout.bases]
+        vectors = (vector for name in self._inputs for vector in layout.bases[name])
+        inverse = Inverse([flat(vector, layout.shape) for vector in vectors])
+        self._owners = ownership_summary(layout).owners if layout.in_registers else 1
+        self._bits = [
+            [inverse(flat(unit, layout.shape)) for unit in _units(layout.shape, dimension)]
+            for dimension in range(len(layout.shape))
+        ]
+
+    def value(self, name: str, element: Sequence[int]) -> int:
+        """Return the value of an input. Raises UnknownLayoutError if no position holds the element."""
+        if name not in self._inputs:
+            return 0
+        shift = sum(len(self._layout.bases[before]) for before in self._inputs[: self._inputs.index(name)])
+        return self._position(element) >> shift & (self._layout.size(name) - 1)
+
+    def _position(self, element: Sequence[int]) -> int:
+        """Return the values of all inputs in one number, the first one lowest."""
+        position = 0
+        for index, units in zip(element, self._bits, strict=True):
+            for bit, unit in enumerate(units):
+                if index >> bit & 1:
+                    if unit is None:
+                        raise UnknownLayoutError("an element that no position holds")
+                    position ^= unit
+        return position
+
+    def text(self, element: Sequence[int]) -> str:
+        """Say where an element is: `warp 0 lane 14 (thread 14) register 1`, or its lane of tensor memory."""
+        if not self._layout.in_registers:
+            return f"lane {self.value('row', element)}, column {self.value('col', element)} of tensor memory"
+        warp, lane, register = (self.value(name, element) for name in ("warp", "lane", "register"))
+        thread = warp * self._layout.size("lane") + lane
+        block = f"block {self.value('block', element)} " if self._layout.size("block") > 1 else ""
+        text = f"{block}warp {warp} lane {lane} (thread {thread}) register {register}"
+        more = self._owners - 1
+        return f"{text}, and {more} more thread{'s' if more > 1 else ''}" if more else text
+
+
+def _units(shape: Vector, dimension: int) -> Iterator[Vector]:
+    """Yield the elements at 1, 2, 4, ... along a dimension."""
+    for bit in range((shape[dimension] - 1).bit_length()):
+        yield tuple(1 << bit if d == dimension else 0 for d in range(len(shape)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

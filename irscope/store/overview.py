@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
+from irscope.model.records import frozen
 from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import checked
 
@@ -13,7 +13,7 @@ from irscope.store.encoding import checked
 _MAX_VARIANTS, _MAX_NAMES = 1000, 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaptureOverview:
     """The first kernels and targets, and the number of variants: `variants` or, if `more`, a larger one."""
 

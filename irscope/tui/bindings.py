@@ -96,6 +96,7 @@ PREVIOUS_MATCH = key("N", "match(-1)", "Previous match")
 EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "explain")
 # Of the app, so that every screen has them.
 HELP = key("?,f1", "app.help", "Help: first the keys of this panel", "help", name="help")
+PALETTE = key("ctrl+p", "app.command_palette", "Every action by its name", "all", name="palette")
 SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it", name="suspend")
 QUIT = key("q", "app.ask_to_quit", "Quit; then q or y quits, any other key stays", "quit", name="app.quit")
 # In every screen over the main one.
@@ -108,7 +109,7 @@ READ = KeyGroup(
         SEARCH,
         NEXT_MATCH,
         PREVIOUS_MATCH,
-        key("]", "change(1)", "Next arrow, section or change"),
+        key("]", "change(1)", "Next arrow, section or change", "next"),
         key("[", "change(-1)", "Previous arrow, section or change"),
     ),
 )

@@ -9,12 +9,13 @@ import enum
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from textual.message import Message
 
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 from irscope.tui.settings import CaptureState
 from irscope.workspace import CaptureOverview
@@ -31,7 +32,7 @@ class Section(enum.Enum):
     SAMPLES = "Samples"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HomeEntry:
     """Something to open. `cells` follow the name: kernel, target, variants, time; the last line has `detail`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.tui.background import Background
 from irscope.tui.home_entries import EntryOpened, HomeEntry, Section
 from irscope.tui.palette import ThemePreview
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from irscope.tui.screens.home import HomeScreen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppExit:
     """How the app ended: the exit code, and the lesson or sample to open, which must be compiled first.
 
@@ -34,7 +34,7 @@ class AppExit:
     home: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """How the app starts.
 

@@ -11,6 +11,7 @@ from irscope.tui.bindings import (
     EXPLAIN,
     HELP,
     NEXT_MATCH,
+    PALETTE,
     PREVIOUS_MATCH,
     QUIT,
     SEARCH,
@@ -217,6 +218,7 @@ EXPORT = KeyGroup(
     "Copy, open, save",
     (
         act("y", "copy_line", "Copy the line (of B if there are two)", lambda s: s.export.copy_line()),
+        act("Y", "copy_config", "Copy the config of B", lambda s: s.export.copy_config()),
         act(
             "c",
             "copy_operation",
@@ -256,11 +258,13 @@ PANELS = KeyGroup(
         act(
             "i",
             "toggle_findings",
-            "Findings: in one line, in a panel, hidden",
+            "Findings: a panel of them, or hidden",
             lambda s: s.findings.toggle(),
             "findings",
         ),
         act("z", "zoom", "Show only this panel, or all panels", lambda s: s.zoom()),
+        act(")", "grow(1)", "Make this panel larger; by mouse, drag a heading", lambda s: s.sizes.grow(1)),
+        act("(", "grow(-1)", "Make this panel smaller", lambda s: s.sizes.grow(-1)),
     ),
 )
 # Also a key of the screen that waits for the first plan.
@@ -297,17 +301,18 @@ APP = KeyGroup(
         HOME,
         RETURN,
         HELP,
+        PALETTE,
         SUSPEND,
         QUIT,
     ),
 )
 # The bindings of the app itself, which every screen has.
-EVERYWHERE = (HELP, SUSPEND, QUIT)
+EVERYWHERE = (HELP, PALETTE, SUSPEND, QUIT)
 
 MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
 # What the bottom line shows first, after the keys of the panel; what fits at 80 columns is the first line.
 _HINTED = (
-    "back", "lesson(1)", "change(1)", "why", "passes", "toggle_source", "what_if", "search",
+    "back", "lesson(1)", "change(1)", "why", "passes", "toggle_source", "search", "what_if",
     "layout", "chart", "explain", "swap", "estimate", "bits", "toggle_findings", "detail", "toggle_folded",
     "toggle_unified", "toggle_variants", "edit_stage", "return_home",
 )  # fmt: skip

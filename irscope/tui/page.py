@@ -31,7 +31,7 @@ class PageSide:
 
     @cached_property
     def code_lines(self) -> Sequence[int]:
-        """Return the lines (from 0) that do not only hold debug information, in order."""
+        """Return the lines (from 0) that are not debug information or directives, in order."""
         read = -1
 
         def counted() -> Iterator[str]:
@@ -40,7 +40,9 @@ class PageSide:
                 read += 1
                 yield line
 
-        return [read for _ in Language.named(self.language or "").strip_debug(counted())]
+        language = Language.named(self.language or "")
+        lines = language.strip_debug(counted())
+        return [read for line in lines if not language.directive.match(line)]
 
     def number(self, line: int) -> str:
         """Return the number of a line, or "" if it has none."""

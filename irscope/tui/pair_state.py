@@ -23,6 +23,8 @@ UNKNOWN = "·"
 PENDING = "…"
 # The stage shown until it is known which one differs.
 _FIRST = "ttgir"
+# The facts that say what a difference costs.
+_COSTS = ("occupancy", "registers", "stack", "shared")
 
 
 class PairState:
@@ -135,6 +137,28 @@ class PairState:
 
         comparison = self.comparison
         return finding_rows(comparison, comparison.findings), len(comparison.main_findings)
+
+    def story(self) -> tuple[str, str]:
+        """Say in a line each what B costs compared with A, and where the two diverge; "" if nowhere.
+
+        Compares stages until one differs. Raises UserError if one is damaged.
+        """
+        pair = self.comparison
+        costs = [pair.estimates.text.partition(" (")[0]] if pair.estimates else []
+        a, b = pair.facts
+        for fact, other in ((a[name], b[name]) for name in _COSTS if name in a and name in b):
+            if fact.value != other.value and None not in (fact.value, other.value):
+                title, write = fact.kind.title, fact.kind.format
+                costs.append(f"{title} {write(fact.value)} → {write(other.value)}")
+        first = pair.divergence and pair.divergence.first
+        if first:
+            place, summary = first.place.removeprefix("in pass "), first.summary
+        elif diff := pair.first_difference:
+            place, summary = diff.stage, diff.summary
+        else:
+            return "   ".join(costs), ""
+        layouts = summary.partition(": ")[2]
+        return "   ".join(costs), f"Diverge: {place}: {layouts or summary}".replace(" -> ", " → ")
 
     def note(self, stage: str, diff: StageDiff | None) -> None:
         """Note the result of comparing a stage."""

@@ -31,6 +31,8 @@ from irscope.workspace.line_differences import (
 from irscope.workspace.stage_marks import NO_MARKS, Pressure
 
 _ABSENT = "\u2571"  # a light diagonal: this side has no line
+# The cells for a share and for how often a line runs.
+SHARES = 12
 _HOT = "\u2503"  # a heavy vertical line: in the hot loop
 
 STYLE_CLASSES = (
@@ -67,7 +69,8 @@ class _Half:
 class Columns:
     """How the cells of a screen line are divided: one column, or two with a rule between them.
 
-    `gauge` is the width of the gauge at the right edge of a column, `python` that of the lines of Python.
+    `gauge` is the width of the gauge at the right edge of a column, `python` that of the lines of Python;
+    with `shares`, these have their shares and how often they run.
     """
 
     page: Page
@@ -75,6 +78,7 @@ class Columns:
     two: bool
     gauge: int = 0
     python: int = 0
+    shares: bool = False
 
     def width_of(self, right: bool) -> int:
         """Return the width of a side's column."""
@@ -214,7 +218,7 @@ class RowPainter:
         self, row: Row, left: _Half | None, right: _Half | None, at_right: bool, at_cursor: bool, part: int
     ) -> list[Segment]:
         """Draws the only column: both line numbers, the mark, and the line of one side."""
-        drawn_half = right if at_right else left
+        drawn_half = (right or left) if at_right else left  # a label that only A has counts as equal
         if drawn_half is None:
             return []
         numbers = ""
@@ -268,11 +272,20 @@ class RowPainter:
         return [Segment(f"{numbers} ", ink), Segment(mark, gutter)]
 
     def _python(self, half: _Half, base: Style, part: int) -> list[Segment]:
-        """Draw the line of Python that a line comes from: `py90`."""
+        """Draw the line of Python that a line comes from, its share, and how often the line runs.
+
+        `py90 48% x64`
+        """
         if not self.columns.python:
             return []
-        line = None if part else self.marks[half.right].python.get(half.line)
+        marks = self.marks[half.right]
+        line = None if part else marks.python.get(half.line)
         text = f"py{line}" if line else ""
+        if line and self.columns.shares:
+            share, runs = marks.shares.get(line), marks.runs.get(half.line)
+            text = f"{text:<{self.columns.python - SHARES}}"
+            text += f"{share:>4.0%}" if share else "    "
+            text += f" x{runs:<5,}" if runs else " loop  " if runs == 0 else ""
         return [Segment(f"{text:<{self.columns.python}}", base + self.styles.ink("number"))]
 
     def _part(self, half: _Half, room: int, part: int) -> Span | None:
@@ -379,52 +392,25 @@ def _layouts(page: Page, left: str, right: str) -> Sequence[LineChange]:
 
 
 def notes(marks: tuple[LineMarks, LineMarks], row: Row, compared: bool) -> Iterator[Piece]:
-    """Yield the hot loop that the lines of a row are in, and the registers that are occupied."""
-    sides = [
-        (letter if compared else "", side_marks, line)
-        for letter, side_marks, line in zip("AB", marks, (row.left, row.right), strict=True)
-        if line is not None
-    ]
-    loops = [(letter, side_marks.loop) for letter, side_marks, line in sides if is_hot(side_marks, line)]
-    if loops:
-        yield "┃ ", "hot"
-        yield f"in the hot loop{_sides(loops)}", "detail--label"
+    """Yield the registers that are occupied at the lines of a row."""
+    sides = zip("AB" if compared else ("", ""), marks, (row.left, row.right), strict=True)
     counts = [
-        (letter, _count(side_marks.pressure, line))
+        f"{letter} {_count(side_marks.pressure, line)}".strip()
         for letter, side_marks, line in sides
-        if side_marks.pressure and line in side_marks.pressure.by_line
+        if line is not None and side_marks.pressure and line in side_marks.pressure.by_line
     ]
-    pressures = [side_marks.pressure for side_marks in marks if side_marks.pressure]
     if counts:
-        if loops:
-            yield GAP
-        yield f"live registers{_sides(counts)}; {_origin(pressures[0])}", "detail--label"
-
-
-def _sides(texts: Sequence[tuple[str, str]]) -> str:
-    """Return `: A of line 87, B of line 88`, or one text for both if they agree."""
-    nonempty = [(letter, text) for letter, text in texts if text]
-    if not nonempty:
-        return ""
-    if len({text for _, text in nonempty}) == 1 and len(nonempty) == len(texts):
-        return f": {nonempty[0][1]}"
-    return f": {', '.join(f'{letter} {text}'.strip() for letter, text in nonempty)}"
+        yield f"live registers: {', '.join(counts)}", "detail--label"
 
 
 def _count(pressure: Pressure, line: int) -> str:
-    """`112 of 120 (most 118, line 724)`."""
+    """`112 of 120 (most 118, line 724)`; the registers of PTX are virtual."""
     most = pressure.by_line.get(pressure.peak_line, 0)
     allocated = (
         f" of {pressure.allocated}" if pressure.allocated is not None and not pressure.estimate else ""
     )
     where = "the most" if line == pressure.peak_line else f"most {most:.0f}, line {pressure.peak_line + 1}"
     return f"{pressure.by_line[line]:.0f}{allocated} ({where})"
-
-
-def _origin(pressure: Pressure) -> str:
-    if pressure.estimate:
-        return f"estimate: the registers of {pressure.stage} are virtual; limit {pressure.limit}"
-    return f"liveness of the {pressure.stage} text; limit {pressure.limit}"
 
 
 def rows(found: Iterable[Piece], width: int, base: Style, styles: Styles) -> list[list[Segment]]:

@@ -123,7 +123,8 @@ class CaptureState:
 
     `opened` is a time in seconds since 1970. `a` and `b` are ids, with a fingerprint each: a capture that was
     written anew may have another variant of that id. `sort` is the name of a column, "" for none;
-    `opened_panels` are ids of panels that the user opened; `scope` is the kernel and the target
+    `opened_panels` are ids of panels that the user opened, `sizes` those that the user gave panels
+    ("findings=9"); `scope` is the kernel and the target
     that the table shows, "" for all. Fields that are "" or None are not restored.
     """
 
@@ -142,6 +143,7 @@ class CaptureState:
     filter: str = ""
     unified: bool | None = None
     opened_panels: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     theme: str = ""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from irscope.model import Variant
 from irscope.model.process import cycles_not_collected, keep_from_search
@@ -28,17 +29,18 @@ from irscope.workspace import (
     Workspace,
 )
 from irscope.workspace.compiler_version import version_name
-from irscope.workspace.conditions import FactComparison, failure_of, parse_filter, spellings
 from irscope.workspace.first_difference import equal_text, first_differences, joined, state
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from irscope.workspace.table import (
     DIFFERS,
     STATE,
     Cell,
     fact_column,
     setting_columns,
-    sorted_variants,
 )
+
+if TYPE_CHECKING:
+    from irscope.workspace.conditions import FactComparison
 
 # Longer cells are cut; the status line has them in full.
 MAX_CELL = 40
@@ -225,6 +227,8 @@ def matching(query: str, section: TableSection, variants: Sequence[Variant]) -> 
     A condition names a column by its name, or by its title with or without the unit. Any other
     word must occur in one of the columns, in any case, other than the stage that differs from A.
     """
+    from irscope.workspace.conditions import parse_filter, spellings  # after the first paint
+
     matches = list(variants)
     titled = (
         (c.name, c.kind.title if isinstance(c, FactColumn) else c.title, c.title) for c in section.columns
@@ -240,6 +244,8 @@ def matching(query: str, section: TableSection, variants: Sequence[Variant]) -> 
 
 def _passing(column: TableColumn, comparison: FactComparison, variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants for which a comparison holds: of numbers, or of the text that is shown."""
+    from irscope.workspace.conditions import failure_of  # after the first paint
+
     written = isinstance(comparison.value, str)
     values = column.values(variants)
     passed = {
@@ -273,7 +279,7 @@ class TableModel:
         self.constants = False
         self.estimated = False  # whether some variants have the facts of an estimate
         self.query = ""
-        self.sort: tuple[str, bool] | None = None  # the name of a column, descending
+        self.sort: tuple[str, bool] | None = None  # the name of a column, worst first
         self.bits: Mapping[
             int, tuple[str, str]
         ] = {}  # the class of equal bits, and a sentence about it, by id
@@ -347,7 +353,7 @@ class TableModel:
         """Sorts, filters and folds the rows, and determines which columns are shown, and their widths."""
         by = self.place_of(self.sort[0]) if self.sort else None
         if self.sort and by is not None:
-            self.all = sorted_variants(self.all, self.columns[by], self.sort[1])
+            self.all = self.section.ranked(self.all, self.columns[by], self.sort[1])
             self._scoped = [variant for variant in self.all if variant in self.scope]
         self.matching = matching(self.query, self.section, self._scoped)
         self.rows = rows(self.matching, self.facts, self.folding)

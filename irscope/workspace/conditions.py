@@ -28,7 +28,7 @@ from typing import Any
 from irscope.facts.fact import Fact, FactValue
 from irscope.facts.registry import CONVERSIONS, LOAD_WIDTH, SECONDS, SHARED, SPILLS, STACK, STORE_WIDTH
 from irscope.model import UserError, Value, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, frozen
 from irscope.model.text import one_line, pluralize
 from irscope.store import find_variant
 from irscope.workspace.fact_table import kinds_named, needs_estimates
@@ -260,7 +260,7 @@ def _expected(comparison: FactComparison, before: FactValue) -> float | str | No
 _KEYS = ("that", "kernel", "target", "variant", "launch")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckRule:
     """Expectations and the variants that they apply to: `kernel` is a glob; None selects all.
 
@@ -274,7 +274,7 @@ class CheckRule:
     launch: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckFailure:
     """A comparison that does not hold for a variant; `name` is the variant's short name."""
 

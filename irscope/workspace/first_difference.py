@@ -14,7 +14,7 @@ from irscope.model.records import varying_keys
 from irscope.targets import is_source_stage, stages_of
 from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.fact_table import FactTable
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from irscope.workspace.variant_texts import PYTHON
 
 if TYPE_CHECKING:

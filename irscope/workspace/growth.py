@@ -4,22 +4,30 @@ The writer holds a lock next to the capture and records there how many variants 
 `store/output_lock.py`), so looking costs three calls of the operating system.
 
 Finding captures: those in a folder, and those that are being written now.
+
+The variants of an open capture, those that are being compiled, and how old the sources of a kernel are. The
+events that change them are in live.py, which captures open without.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 from irscope.store.capture_file import FoundWriter, find_writer
 from irscope.store.connection import sidecars
 from irscope.store.overview import CaptureOverview
+
+if TYPE_CHECKING:
+    from irscope.model import Kernel, SourceFunction, Variant
+    from irscope.workspace.stage_contents import StageContents
 
 # Commands that take --resume.
 _RESUMING = ("compile", "run")
@@ -176,3 +184,228 @@ def _modified(path: Path) -> float:
     with contextlib.suppress(OSError):
         return path.stat().st_mtime
     return 0.0
+
+
+WAITING = "waiting"
+COMPILING = "compiling"
+# The stage that Gluon's kernels do not have, and an attribute of the module that Gluon makes, which tells
+# them apart: Triton's front end knows no number of warps.
+_NOT_GLUON = "ttir"
+_GLUON_MARK = b'"ttg.num-warps"'
+
+
+class InProgress:
+    """The variants that are not in the capture yet, by id, with the contents of their stages."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[int, str] = {}
+        self._contents: dict[int, dict[str, bytes]] = {}
+        self._gluon: set[int] = set()
+        self._extra: set[int] = set()
+
+    def __contains__(self, id_: int) -> bool:
+        return id_ in self._statuses
+
+    def __len__(self) -> int:
+        return len(self._statuses)
+
+    @property
+    def waiting(self) -> int:
+        """Return the number of variants whose compilation has not started."""
+        return sum(status == WAITING for status in self._statuses.values())
+
+    def status(self, id_: int) -> str:
+        """Return `waiting`, `compiling`, `compiling ptx` (the next stage); "" if not in progress."""
+        return self._statuses.get(id_, "")
+
+    def add(self, id_: int, extra: bool = False) -> None:
+        """Add a variant that will be compiled; an `extra` one is not part of the sweep."""
+        self._statuses[id_] = WAITING
+        if extra:
+            self._extra.add(id_)
+
+    def start(self, id_: int) -> None:
+        """Record that the compilation of a variant started."""
+        self._statuses[id_] = COMPILING
+
+    def with_stage(self, variant: Variant, stage: str, content: bytes) -> Variant:
+        """Return the variant with one more stage, whose content is kept here."""
+        from irscope.model import Artifact
+        from irscope.store.encoding import digest
+
+        artifact = Artifact(stage, digest(content), len(content))
+        self._contents.setdefault(variant.id, {})[artifact.digest] = content
+        if stage == "source" and _GLUON_MARK in content:
+            self._gluon.add(variant.id)
+        grown = replace(variant, artifacts={**variant.artifacts, stage: artifact})
+        self._statuses[variant.id] = f"{COMPILING} {self._next_stage(grown)}".rstrip()
+        return grown
+
+    def expected_stages(self, variant: Variant) -> list[str]:
+        """Return the stages that a variant will have unless it fails: of its front end and its backend."""
+        from irscope.targets import stages_for
+        from irscope.targets.frontends import TRITON, source_stages
+
+        absent = {_NOT_GLUON} if variant.id in self._gluon else set()
+        absent |= {stage.name for stage in source_stages()} - {stage.name for stage in TRITON.stages}
+        return [stage.name for stage in stages_for(variant.target.backend) if stage.name not in absent]
+
+    def _next_stage(self, variant: Variant) -> str:
+        """Return the stage after those that the variant has; "" after the last one."""
+        from irscope.targets import stages_for
+
+        derived = {stage.name for stage in stages_for(variant.target.backend) if stage.derived_from}
+        names = [name for name in self.expected_stages(variant) if name not in derived]
+        last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
+        return names[last + 1] if last + 1 < len(names) else ""
+
+    def content(self, variant: Variant, stage: str) -> bytes | None:
+        """Return the content of a stage that the capture does not have yet; None if it is not kept here."""
+        artifact = variant.artifacts.get(stage)
+        return self._contents.get(variant.id, {}).get(artifact.digest) if artifact else None
+
+    def remove(self, id_: int) -> None:
+        """Forget a variant that is in the capture now, or will not be compiled."""
+        self._statuses.pop(id_, None)
+        self._contents.pop(id_, None)
+        self._gluon.discard(id_)
+        self._extra.discard(id_)
+
+    def clear(self) -> set[int]:
+        """Forget the variants of the sweep; return their ids."""
+        removed = self._statuses.keys() - self._extra
+        for id_ in removed:
+            self.remove(id_)
+        return removed
+
+
+class SourceAges:
+    """The order in which the sources of each kernel (a name in a file) became current."""
+
+    def __init__(self, kernels: Iterable[Kernel]) -> None:
+        self._ids: dict[tuple[str, str], list[int]] = {}  # oldest first
+        # Kernels that differ only in functions of Triton's library have one source.
+        self._sources: dict[int, Kernel] = {}
+        self._first: dict[tuple[SourceFunction, ...], Kernel] = {}
+        for _, kernel in sorted({kernel.id: kernel for kernel in kernels}.items()):
+            self.renew(kernel)
+
+    def renew(self, kernel: Kernel) -> None:
+        """Make `kernel` the current source among those of the same name and file."""
+        self._sources[kernel.id] = self._first.setdefault(kernel.own_functions, kernel)
+        earlier_ids = self._ids.get(_name_and_file(kernel), ())
+        self._ids[_name_and_file(kernel)] = [*(id_ for id_ in earlier_ids if id_ != kernel.id), kernel.id]
+
+    def keep(self, kernels: Iterable[Kernel]) -> None:
+        """Forget all sources except those of `kernels`."""
+        left = {kernel.id for kernel in kernels}
+        self._ids = {name: [id_ for id_ in ids if id_ in left] for name, ids in self._ids.items()}
+
+    def of(self, kernel: Kernel) -> str:
+        """Say how many source edits ago it was current: `now`, `before`, `2 before`.
+
+        "" if it is the only source.
+        """
+        ids = self._ids[_name_and_file(kernel)]
+        if len(ids) < 2 or kernel.id not in ids:
+            return ""
+        newest = list(dict.fromkeys(self._sources[id_].id for id_ in reversed(ids)))
+        if len(newest) < 2:
+            return ""
+        back = newest.index(self._sources[kernel.id].id)
+        return f"{back} before" if back > 1 else "before" if back else "now"
+
+
+def _name_and_file(kernel: Kernel) -> tuple[str, str]:
+    """Return the identity of a kernel, which an edit of its source leaves unchanged."""
+    return kernel.name, kernel.source.file
+
+
+class LiveVariants:
+    """The variants of an open capture, which change while they are compiled or another process adds some.
+
+    `forget` is called with the ids of variants that changed. Raises UserError if the capture is damaged.
+    """
+
+    def __init__(
+        self, contents: StageContents, in_progress: InProgress, forget: Callable[[Collection[int]], None]
+    ) -> None:
+        self._contents, self._in_progress, self._forget = contents, in_progress, forget
+        # Of a large capture, they are read when they are asked for, so that opening takes constant time.
+        self._loaded = None if contents.large else contents.variants()
+        self._names: dict[int, str] | None = None
+        loaded_kernels = [variant.kernel for variant in (self._loaded or {}).values()]
+        self._ages = SourceAges(contents.kernels() if self._loaded is None else loaded_kernels)
+
+    @property
+    def by_number(self) -> dict[int, Variant]:
+        """Return the variants by id, in the order of the capture, those still compiling last."""
+        if self._loaded is None:
+            self._loaded = self._contents.variants()
+        return self._loaded
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """Return the short name of each variant by id."""
+        from irscope.store import variant_names
+
+        if self._names is None:
+            self._names = variant_names(tuple(self.by_number.values()))
+        return self._names
+
+    def by_id(self, id_: int) -> Variant:
+        """Return the variant with this id. Raises KeyError if there is none."""
+        if self._loaded is None and (variant := self._contents.variant(id_)):
+            return variant
+        return self.by_number[id_]
+
+    def is_outdated(self, variant: Variant) -> bool:
+        """Check whether there is a newer state of a variant that was being compiled."""
+        current = (self._loaded or {}).get(variant.id)
+        return current is not None and current is not variant and current != variant
+
+    def put(self, variant: Variant, path: Path | None = None) -> None:
+        """Add a variant, or replace it by a newer state.
+
+        Its stages are in the capture at `path` if given. Raises UserError if `path` is not a
+        capture.
+        """
+        if path is not None:
+            self._contents.add_capture(path, variant.id)
+        self.by_number[variant.id] = variant
+        self._changed([variant.id])
+
+    def drop(self, ids: Collection[int]) -> None:
+        """Remove variants that will not be compiled."""
+        for id_ in ids:
+            self._in_progress.remove(id_)
+            del self.by_number[id_]
+        self._changed(ids)
+        self._ages.keep(variant.kernel for variant in self.by_number.values())
+
+    def reread(self, whole: bool = True) -> set[int]:
+        """Load what was added to the file since; return the ids of the new variants.
+
+        Not `whole`: only those and the ones that failed before and compiled since, which is quick.
+        Raises UserError if the file is damaged.
+        """
+        current = self._contents.variants() if whole else self._contents.newer(self.by_number)
+        added = current.keys() - self.by_number.keys() if whole else current.keys()
+        for id_ in sorted(added):
+            self.renew_source(current[id_].kernel)
+        if current:
+            self._loaded = dict(sorted((self.by_number | current).items()))
+            self._changed(current.keys())
+        return set(added)
+
+    def renew_source(self, kernel: Kernel) -> None:
+        """Make `kernel` the current source among those of the same name and file."""
+        self._ages.renew(kernel)
+
+    def age(self, variant: Variant) -> str:
+        """Say how many source edits ago it was compiled: `now`, `2 before`; "" if there was no edit."""
+        return self._ages.of(variant.kernel)
+
+    def _changed(self, ids: Collection[int]) -> None:
+        self._names = None
+        self._forget(ids)

@@ -15,7 +15,7 @@ from irscope.languages.document import Document
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.color_map import ColorBy, color_choices
 from irscope.layouts.difference import SAME, layout_difference
-from irscope.layouts.grid import Grid
+from irscope.layouts.grid import Grid, Window, window_around, with_equal_cells
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Tensor, find_tensors
 from irscope.model import UserError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 Groups = Sequence[Sequence[Tensor]]
+_NOTHING = Grid("", (), (), ())
 
 
 @dataclass(frozen=True)
@@ -293,6 +294,51 @@ class LayoutComparison:
         """Return the shapes that the compact views of A and B cover."""
         return [tensor.layout_shape for tensor in (value.a, value.b)[: len(self.sides)] if tensor is not None]
 
+    def panes(
+        self, value: ValuePair, drawings: Sequence[LayoutDrawing], options: DrawingOptions, every: bool
+    ) -> list[list[Grid]]:
+        """Return per side its drawing, unless that is a map, then a map by each property of its elements.
+
+        The titles say what a cell is. Unless `every` cell is to be colored, those that are the same in A
+        and B are in the group EQUAL.
+        """
+        sides = []
+        for side, tensor, drawing in zip(self.sides, (value.a, value.b), drawings, strict=False):
+            if tensor is None or drawing.picture is None:
+                sides.append([drawing.grid])
+                continue
+            cells = [replace(drawing.grid, title=_meaning(drawing.picture.layout))]
+            sides.append([*(cells if options.cell is None else []), *side.maps(tensor, options)])
+        if every or len(sides) < 2:
+            return sides
+        # Two maps by one property can have more values per glyph in one of them.
+        by_property = [{grid.title.partition(",")[0]: grid for grid in grids} for grids in sides]
+        return [
+            [with_equal_cells(grid, others.get(grid.title.partition(",")[0], _NOTHING)) for grid in grids]
+            for grids, others in zip(sides, reversed(by_property), strict=True)
+        ]
+
+    def element_texts(self, value: ValuePair, element: Sequence[int], swizzle: bool) -> list[str]:
+        """Say where each side has an element: "" if it has no such element, or its layout is unknown."""
+        texts = []
+        for side, tensor in zip(self.sides, (value.a, value.b), strict=False):
+            if tensor is None or len(element) != len(tensor.layout_shape):
+                texts.append("")
+                continue
+            inside = all(index < size for index, size in zip(element, tensor.layout_shape, strict=True))
+            swizzled = swizzle or not tensor.shared
+            texts.append(side.element_text(tensor, element, swizzled) if inside else "")
+        return texts
+
+    def window_around(self, value: ValuePair, element: tuple[int, ...]) -> Window:
+        """Return the window to draw that has an element of a value: of the larger part if A and B differ."""
+        windows = [Window()]
+        for index, tensor in enumerate((value.a, value.b)[: len(self.sides)]):
+            linear = self._linear(index, tensor) if tensor is not None else None
+            if linear is not None:
+                windows.append(window_around(linear, element))
+        return max(windows, key=lambda window: (window.rows or (0, 0))[1] + (window.columns or (0, 0))[1])
+
     def _draw(self, side: VariantLayouts, own: Tensor | None, options: DrawingOptions) -> LayoutDrawing:
         """Draw one side; return an empty drawing with the reason if there is nothing to draw."""
         try:
@@ -301,7 +347,14 @@ class LayoutComparison:
             # Only shared memory can be drawn without a swizzle.
             return side.draw(own, replace(options, swizzle=options.swizzle or not own.shared))
         except UserError as error:
-            return LayoutDrawing(Grid("", (), (), ()), (str(error),))
+            return LayoutDrawing(_NOTHING, (str(error),))
+
+
+def _meaning(layout: LinearLayout) -> str:
+    """Say what a cell of a layout's grid is."""
+    if layout.in_registers:
+        return "thread:registers"
+    return "byte, bank" if "offset" in layout.bases else "lane, column"
 
 
 def _matching_lines(pair: Comparison, stages: Sequence[str]) -> Mapping[int, int]:

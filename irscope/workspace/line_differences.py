@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from irscope.diff.word_diff import changed_pairs, changed_spans
+from irscope.model.records import frozen
 from irscope.model.text import split_entries
 
 Span = tuple[int, int]
@@ -33,7 +33,7 @@ _ELIDED = "…"
 _LEAD = re.compile(r"\s*(?:/\*\w+\*/\s*)?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineChange:
     """A piece of a line that changed. `label` is the name of the attribute, if it has one."""
 

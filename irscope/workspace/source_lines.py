@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irscope.facts.source.map import PythonLine, SourceMap, SourcePlace, origin_lines, python_lines
 from irscope.model import UserError, Variant
+from irscope.model.records import frozen_with_dict
 from irscope.targets import backend_with_assembly
 from irscope.targets.instructions import InstructionKind, scan
 from irscope.workspace.variant_texts import TEXTS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 InstructionCounts = Mapping[SourcePlace, Mapping[InstructionKind, int]]
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class PythonSource:
     """The source of a kernel, then of the functions that it calls; `file` is the kernel's own."""
 
@@ -78,7 +78,7 @@ def python_rows(a: PythonSource, b: PythonSource) -> list[Row]:
     return text_rows(a.texts, b.texts)
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class Listing:
     """The Python that A, B or both ("AB") were compiled from. `first` is the id of its first line."""
 
@@ -104,7 +104,7 @@ def listings(a: Variant, b: Variant) -> list[Listing]:
     return [Listing("A", left, 0), Listing("B", right, len(left.lines))]
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class SourceMaps:
     """The Python lines that the operations of a stage came from, in A and B; None if a side has none."""
 
@@ -127,7 +127,7 @@ class SourceMaps:
         return frozenset(left), frozenset(right)
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class LineOutcome:
     """A class of operations that a Python line became in a stage, and their number in A and B.
 

@@ -26,7 +26,7 @@ from irscope.model.text import encoded
 from irscope.store import CaptureReader, encoding
 from irscope.store.encoding import MAX_LINE, has_long_line
 from irscope.targets import stage_named
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from irscope.workspace.variant_texts import TEXTS, check_stage, missing_text, variant_texts
 
 if TYPE_CHECKING:

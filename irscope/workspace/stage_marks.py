@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irscope.facts.occupancy import count
 from irscope.model import Variant
-from irscope.model.text import pluralize
+from irscope.model.records import frozen_with_dict
 from irscope.targets import (
     backend_of,
     backend_with_assembly,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class Pressure:
     """The registers that are occupied per thread, by line (from 0) of an assembly stage.
 
@@ -43,21 +45,24 @@ class Pressure:
     stage: str
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class LineMarks:
     """The marks of one stage of a variant; lines are counted from 0.
 
-    `hot` are the ranges of lines of the loop with most of the work; `loop` describes it ("": there is none).
+    `hot` are the ranges of lines of the loop with most of the work.
     `matrix` and `spills` are the lines of matrix instructions and of accesses to spilled values, in order.
-    `python` maps the lines of operations to the numbers of the kernel's lines that they come from.
+    `python` maps the lines of operations to the numbers of the kernel's lines that they come from. `runs`
+    maps those in loops to how often they run (0: unknown), `shares` the kernel's lines to their share of all
+    operations that run; empty if it is unknown how often a loop runs.
     """
 
     hot: Sequence[range] = ()
-    loop: str = ""
     matrix: Sequence[int] = ()
     spills: Sequence[int] = ()
     pressure: Pressure | None = None
     python: Mapping[int, int] = field(default_factory=dict)
+    runs: Mapping[int, int] = field(default_factory=dict)
+    shares: Mapping[int, float] = field(default_factory=dict)
 
     @cached_property
     def longest_python(self) -> int:
@@ -91,15 +96,50 @@ def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
         return NO_MARKS
     document = workspace.document(variant, stage)
     hot = _hot_loop(workspace, variant, stage)
+    python = {o.line: o.location.outermost.line for o in document.operations if o.location}
+    runs = _runs(workspace, variant, stage, document)
     matrix, spills = _instructions(document, stage)
     return LineMarks(
         _hot_lines(workspace, variant, stage, hot) if hot else (),
-        _describe(hot) if hot else "",
         matrix,
         spills,
         _pressure(workspace, variant, stage),
-        {o.line: o.location.outermost.line for o in document.operations if o.location},
+        python,
+        runs,
+        _shares(python, runs) if runs and all(runs.values()) else {},
     )
+
+
+def _runs(workspace: Workspace, variant: Variant, stage: str, document: Document) -> Mapping[int, int]:
+    """Return how often the operations in loops run, by line; 0 if that is unknown.
+
+    What the prologue of a pipelined loop did counts again in the loop. LLVM IR has the loops of TTGIR.
+    """
+    loops = [(loop, loop.lines) for loop in workspace.loops(variant, stage)]
+    if document.language == "llvm" and workspace.contents.key(variant, "ttgir"):
+        from irscope.facts.loops.kernel_loops import loop_lines
+
+        ttgir = workspace.document(variant, "ttgir")
+        loops = [
+            (loop, loop_lines(document, ttgir, loop.chain)) for loop in workspace.loops(variant, "ttgir")
+        ]
+    runs: dict[int, int] = {}
+    operations = sorted({operation.line for operation in document.operations})
+    for loop, ranges in loops:
+        trips = loop.trip_count.iterations if loop.trip_count else 0
+        passes = 1 if loop.remainder else -(-trips // (loop.unrolled or 1))
+        for lines in ranges:
+            first, end = (bisect_left(operations, edge) for edge in (lines.start, lines.stop))
+            runs |= {line: runs.get(line, 1) * passes for line in operations[first:end]}
+    return runs
+
+
+def _shares(python: Mapping[int, int], runs: Mapping[int, int]) -> Mapping[int, float]:
+    """Return the share of each line of Python in all operations that run."""
+    shares: Counter[int] = Counter()
+    for line, number in python.items():
+        shares[number] += runs.get(line, 1)
+    return {number: count / shares.total() for number, count in shares.items()}
 
 
 def _hot_loop(workspace: Workspace, variant: Variant, stage: str) -> Loop | None:
@@ -133,17 +173,6 @@ def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) ->
     from irscope.facts.loops.kernel_loops import loop_lines  # the app opens without marks
 
     return loop_lines(document, workspace.document(variant, "ttgir"), hot.chain)
-
-
-def _describe(loop: Loop) -> str:
-    """Describe a loop: `line 87, 4 iterations in flight, 2 spill loads per pass`."""
-    parts = [f"line {loop.place[1]}"]
-    if loop.pipelined > 1:
-        parts.append(f"{pluralize(loop.pipelined, 'iteration')} in flight")
-    for number, noun in ((loop.spill_loads, "spill load"), (loop.spill_stores, "spill store")):
-        if number:
-            parts.append(f"{pluralize(number, noun)} per pass")
-    return ", ".join(parts)
 
 
 def _instructions(document: Document, stage: str) -> tuple[Sequence[int], Sequence[int]]:

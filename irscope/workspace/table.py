@@ -150,11 +150,10 @@ def best_values(
             ranked = Counter(facts.column(kind.name, [v for v in variants if v.id not in excluded]))
         return {value: count for value, count in ranked.items() if isinstance(value, int | float)}
 
-    unable = facts.with_problem
     problems = set(facts.column(f"{kind.name}_key", variants)) if kind.name in _TIMES else set()
-    if not kind.better or len(problems - {None}) > 1 or len(numbers(unable)) < 2:
+    if not kind.better or len(problems - {None}) > 1 or len(numbers(facts.with_problem)) < 2:
         return BestValues()
-    excluded = unable | facts.spilling if kind in IMPROVED_BY_SPILLS else unable
+    excluded = _excluded(kind, facts)
     ranked = numbers(excluded)
     if not ranked:
         return BestValues()
@@ -163,6 +162,11 @@ def best_values(
     few = max(1, sum(ranked.values()) // _RARE)
     marks = {value: mark for value, mark in ((worst, "worst"), (best, "best")) if ranked[value] <= few}
     return BestValues(best, marks, excluded)
+
+
+def _excluded(kind: FactKind, facts: FactTable) -> Set[int]:
+    """Return the variants whose values of a fact do not count: they cannot run, or have it by spilling."""
+    return facts.with_problem | facts.spilling if kind in IMPROVED_BY_SPILLS else facts.with_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,10 +437,22 @@ class TableSection:
         column = next((column for column in reversed(self.columns) if column.name == name), None)
         variants = list(self.variants)
         if column is not None:
-            best_is_high = isinstance(column, FactColumn) and column.kind.better == "high"
-            variants = sorted_variants(variants, column, best_is_high)
+            variants = self.ranked(variants, column)
         variants.sort(key=lambda variant: variant.id in self.facts.with_problem)
         return replace(self, variants=variants)
+
+    def ranked(
+        self, variants: Sequence[Variant], column: TableColumn, worst_first: bool = False
+    ) -> list[Variant]:
+        """Sort variants by a column, the best or smallest value first; unknown values come last.
+
+        So do the variants whose values do not count, so that the first one has the value marked as the best.
+        """
+        if not isinstance(column, FactColumn):
+            return sorted_variants(variants, column, worst_first)
+        in_order = sorted_variants(variants, column, (column.kind.better == "high") != worst_first)
+        excluded = _excluded(column.kind, self.facts)
+        return sorted(in_order, key=lambda variant: variant.id in excluded)
 
 
 def _problem_of(variant: Variant) -> _Problem:

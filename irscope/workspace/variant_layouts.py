@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from irscope.layouts.attribute import UnknownLayoutError
@@ -22,14 +23,13 @@ _MAX_LISTED = 12
 class DrawingOptions:
     """How to draw a tensor.
 
-    `window` is the part to draw; `whole`: all of it instead. `thread` is the thread whose elements are
+    `window` is the part to draw. `thread` is the thread whose elements are
     marked. `swizzle`: shared memory as it is, not as it would be without its swizzle. `access`: the index of
     the access to the buffer whose banks are drawn instead of the buffer. `cell`: the whole tensor as a map
     with one glyph per cell of this many rows and columns, by `color_by` if it applies (None: no map).
     """
 
     window: Window = field(default_factory=Window)
-    whole: bool = False
     thread: int | None = None
     swizzle: bool = True
     access: int | None = None
@@ -121,21 +121,32 @@ class VariantLayouts:
         accesses = [] if options.access is None else self.known_accesses(tensor)
         if options.access is not None and accesses:
             return self.draw_access(accesses[min(options.access, len(accesses) - 1)], options.swizzle)
-        window = options.window
-        if options.whole and len(tensor.shape) > 1 and tensor.shape == tensor.whole:
-            window = Window((0, tensor.shape[-2]), (0, tensor.shape[-1]))
         if tensor.attribute.kind.startswith("gluon."):
             raise UserError(f"{tensor.name} has no layout here: the compiler chooses it, see ttgir")
         try:
             if options.cell is not None:
                 by, cell = options.color_by, options.cell
-                picture = self.kernel.color_map(tensor, by, cell, window.plane, options.swizzle)
+                picture = self.kernel.color_map(tensor, by, cell, options.window.plane, options.swizzle)
             else:
-                picture = self.kernel.picture(tensor, window, options.thread, options.swizzle)
+                picture = self.kernel.picture(tensor, options.window, options.thread, options.swizzle)
             notes = picture.grid.notes if options.cell is not None else ()
             return LayoutDrawing(picture.grid, [*notes, *self._sentences(picture, options)], picture)
         except UnknownLayoutError as error:
             raise UserError(f"unknown layout: {error}") from error
+
+    def maps(self, tensor: Tensor, options: DrawingOptions) -> list[Grid]:
+        """Draw a map by each property of the elements; [] for an access and for unknown layouts."""
+        if options.access is not None and self.known_accesses(tensor):
+            return []
+        with suppress(UnknownLayoutError):
+            return self.kernel.maps(tensor, options.window, options.cell, options.swizzle)
+        return []
+
+    def element_text(self, tensor: Tensor, element: Sequence[int], swizzle: bool = True) -> str:
+        """Say which thread, warp and register hold an element, and its byte and bank; "" if unknown."""
+        with suppress(UnknownLayoutError):
+            return self.kernel.element_text(tensor, element, swizzle)
+        return ""
 
     def draw_access(self, access: AccessConflicts, swizzle: bool = True) -> LayoutDrawing:
         """Draw the worst pass of an access over the banks. Raises UserError if the layout is unknown."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from irscope.model import (
     parse_argument,
 )
 from irscope.model.files import check_regular
+from irscope.model.records import frozen
 from irscope.model.text import split_entries
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _FIRST_SEPARATE = 1_000_001
 _MAX_BYTES = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WhatIf:
     """A request to compile `variant` with other values, from the kernel in `file`, which that executes.
 
@@ -60,7 +60,7 @@ class WhatIf:
     passes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassRequest:
     """A request to compile `variant` once more with its passes; that executes its kernel's `file`."""
 
@@ -166,7 +166,7 @@ def source_state(file: Path, kernel: Kernel) -> str:
     return f"{kernel.name} is not in it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageEdit:
     """A request to build `variant` from `text` in place of its `stage`.
 

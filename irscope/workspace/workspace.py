@@ -18,8 +18,7 @@ from irscope.model import Launch, UserError, Variant
 from irscope.model.text import split_entries
 from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.targets import backend_of
-from irscope.workspace.growth import Growth, GrowthWatch
-from irscope.workspace.live import InProgress, LiveVariants
+from irscope.workspace.growth import Growth, GrowthWatch, InProgress, LiveVariants
 from irscope.workspace.stage_contents import Disassemble, StageContents
 from irscope.workspace.stage_reader import StageReader
 

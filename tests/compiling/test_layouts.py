@@ -21,7 +21,7 @@ from irscope.layouts.convert import linear_layout, triton_version
 from irscope.layouts.tensors import tensors_of
 from irscope.model import Expression
 from irscope.targets import parse_target
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from irscope.workspace.stage_contents import StageContents
 from tests.conftest import Irscope
 from tests.exhaustive import EXHAUSTIVE

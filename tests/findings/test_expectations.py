@@ -15,7 +15,7 @@ from irscope.tui.table_model import columns, matching
 from irscope.workspace import FactTable
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 from irscope.workspace.gate import outcome, parse_conditions
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from irscope.workspace.table import TableSection
 from tests.document.conftest import variant
 

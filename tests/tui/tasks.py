@@ -1,7 +1,10 @@
-"""Fifteen tasks of a user in the real program, each in at most four keys and without a dead end.
+"""Thirty tasks of a user in the real program, each in at most four keys and without a dead end.
 
 A word that the user types (a search, a filter, a name in the palette) counts as one key. `Until` is a key
-that the user presses until the answer is on screen, so zero times if it is there at once.
+that the user presses until the answer is on screen, so zero times if it is there at once. `Action` is a key
+that the user presses if the screen names it, and else picks in the palette, which is three keys. Every key
+must be on the screen before it is pressed: in the bottom line, or in front of a stage's tab. Only the keys
+that every program has need not be: those that move, and Enter.
 """
 
 from __future__ import annotations
@@ -45,7 +48,20 @@ class Typed:
     text: str
 
 
-Step = str | Until | Typed
+@dataclass(frozen=True)
+class Action:
+    """A key, and the words by which the palette finds the same action."""
+
+    key: str
+    words: str
+
+
+Step = str | Until | Typed | Action
+# Keys of all programs, which no hint needs to name.
+UNIVERSAL = {"Enter", "Escape", "Tab", "BTab", "Up", "Down", "Right", "End", "PageUp", "PageDown"}
+# What the bottom line calls a key.
+_WRITTEN = {"C-p": "^p", "C-o": "^o"}
+PALETTE = "C-p"
 
 
 @dataclass(frozen=True)
@@ -53,7 +69,8 @@ class Task:
     """A question, the keys that answer it, and what the screen shows then.
 
     `capture` is one of "registers" (two variants, of which the second needs twice the registers), "narrow"
-    (the second loads fewer bytes at once) and "sweep" (all). `leaves`: the program ends.
+    (the second loads fewer bytes at once), "sweep" (all), "passes" ("registers", with the compiler's passes)
+    and "builds" (two earlier builds of "registers", and that). `leaves`: the program ends.
     """
 
     name: str
@@ -94,15 +111,15 @@ def on_main_screen(screen: str) -> bool:
 _SHAPE_A, _SHAPE_B = r"\[16, 64, 16\]", r"\[16, 128, 16\]"
 
 TASKS = (
-    Task("choose two configs", ("BTab", "G", "b"), shows(r"A #1\b", r"B #5\b"), "sweep"),
+    Task("choose two configs", ("BTab", "End", "b"), shows(r"A #1\b", r"B #5\b"), "sweep"),
     Task(
         "why registers doubled",
-        (Until("i"), Until("PageDown"), Until("W")),
+        (Until("W"), Until("PageDown")),
         shows(r"[Rr]eg\w*( per thread)?:? *\d+ *(->|→|│|\|)? *\d+", r"acc\b.*64x64.*64x128"),
     ),
     Task(
         "which load narrowed",
-        (Until("i"), Until("PageDown"), Until("W")),
+        (Until("W"), Until("PageDown")),
         shows(r"loads?\b.*line 8[89]", r"16-byte -> .*2-byte|16 B.*2 B|16 *│ *2\b"),
         "narrow",
     ),
@@ -116,8 +133,8 @@ TASKS = (
         ("6", "S"),
         shows(r"def matmul_kernel|tl\.\w+", r"\b(ld|st|mov|setp|cvta|mad|wgmma|bar)\."),
     ),
-    Task("copy", ("y",), shows("Copied")),
-    Task("save", ("w", "Enter"), shows(r"\b(Saved|Wrote|saved|wrote)\b")),
+    Task("copy", (Action("y", "copy the line"),), shows("Copied")),
+    Task("save", (Action("w", "save the stage"), "Enter"), shows(r"\b(Saved|Wrote|saved|wrote)\b")),
     Task(
         "search",
         ("/", Typed("warp_group_dot"), "Enter"),
@@ -130,27 +147,99 @@ TASKS = (
         lambda screen: re.search(r"\b2 of 5\b", screen) or not re.search(r"^ +[AB]? +5 ", screen, re.M),
         "sweep",
     ),
-    Task("sort", ("BTab", "l", "s"), shows(r"[▲▼↑↓]"), "sweep"),
-    Task("chart", ("C",), shows(r"\bover \w+", "┤"), "sweep"),
-    Task("lessons", ("H", Until("PageDown")), shows(r"[Ll]essons?\b", r"[Ww]hat autotune|Layouts|layouts")),
+    Task("sort", ("BTab", "Right", "s"), shows(r"[▲▼↑↓]"), "sweep"),
+    Task("chart", (Action("C", "chart"),), shows(r"\bover \w+", "┤"), "sweep"),
+    Task(
+        "lessons",
+        (Action("H", "home"), Until("PageDown")),
+        shows(r"[Ll]essons?\b", r"[Ww]hat autotune|Layouts|layouts"),
+    ),
     Task("theme", ("C-p", Typed("theme"), "Enter"), shows("nord|dracula|gruvbox|monokai")),
     Task("quit", (Until("q"),), shows(f"{ENDED} 0"), leaves=True),
+    # The second fifteen.
+    Task(
+        "value in a line's registers that costs most",
+        (Until("W"), Until("PageDown")),
+        shows(r"acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64"),
+    ),
+    Task(
+        "load that became narrow",
+        ("6", "/", Typed("ld.global"), "Enter"),
+        shows(r"py8[89]\b.*ld\.global[.\w:]*b16"),
+        "narrow",
+    ),
+    Task(
+        "pass that introduced a conversion",
+        ("p", "/", Typed("layout-conversions"), Until("Down")),
+        shows(r"convert_layout"),
+        "passes",
+    ),
+    Task("owner of an element", (Action("T", "layouts"), "Down"), shows(r"\(1, 0\)", r"thread", r"warp")),
+    Task(
+        "nth match of a search",
+        ("/", Typed("warp_group_dot"), "Enter", "n"),
+        shows(r"\b2 of \d+|\b2/\d+ "),
+    ),
+    Task(
+        "lines of one Python line in all stages",
+        ("/", Typed("warp_group_dot"), "Enter", "S"),
+        shows(r"Line 90 became ttir 1, ttgir \d+, llir \d+(→\d+)?, ptx \d+"),
+    ),
+    Task(
+        "copy a variant's config",
+        (Action("Y", "copy the config"),),
+        shows(r"Copied.*BLOCK_N=128"),
+    ),
+    Task("export a stage", (Action("w", "save the stage"), "Enter"), shows(r"ttgir\b.*Saved|Saved.*ttgir\b")),
+    Task(
+        "compare with the previous build",
+        (Action("}", "in the next version"),),
+        shows(r"A #2\b.*B #3\b"),
+        "builds",
+    ),
+    Task(
+        "wgmma's operand layout",
+        ("4", Action("T", "layouts"), Until("n")),
+        shows(r"nvmma_shared|#shared", r"\b128[- ]byte|swizzl"),
+    ),
+    Task("explain a term", (Action("e", "explain"),), shows(r"sizePerThread|threadsPerWarp|blocked")),
+    Task("swap A and B", (Action("x", "swap"),), shows(r"A #2\b", r"B #1\b")),
+    Task("what every key does", ("?",), shows(r"Next change", r"Swap A and B|Search")),
+    Task(
+        "back from a search",
+        ("/", Typed("warp_group_dot"), "Enter", "C-o"),
+        shows(r"change 1/\d+"),
+    ),
+    Task("one column", (Action("u", "two columns or one"),), shows(r"A #1.* B #2")),
 )  # fmt: skip
+
+
+def hinted(screen: str, key: str) -> bool:
+    """Return True if the screen names a key.
+
+    That is in the bottom line, in the line above it (`n: next`) or, for a number, in front of a stage.
+    """
+    written = re.escape(_WRITTEN.get(key, key))
+    *above, status, keys = ["", *screen.rstrip().split("\n")]
+    places = [rf"(^|\s){written} \w", "\n".join([*above, keys]) if key.isdigit() else keys]
+    return any(re.search(pattern, text) for pattern, text in (places, (rf"(^|\s){written}: \w", status)))
 
 
 class Driver:
     """A terminal in which each task starts with a new program."""
 
-    def __init__(self, terminal: Terminal, command: Callable[[Path], list[str]]) -> None:
+    def __init__(self, terminal: Terminal, command: Callable[[Sequence[Path]], list[str]]) -> None:
         self._terminal = terminal
         self._command = command
 
-    def run(self, task: Task, capture: Path) -> Outcome:
+    def run(self, task: Task, captures: Sequence[Path]) -> Outcome:
         """Does a task; the terminal is left as the task leaves it."""
-        self._terminal.restart(self._command(capture))
+        self._terminal.restart(self._command(captures))
         self._terminal.wait(ready, _PATIENCE_SECONDS)
         self._settled(lambda _: False, _FINDINGS_SECONDS)
-        keys, screen = self._press_all(task)
+        keys, screen, unnamed = self._press_all(task)
+        if unnamed:
+            return Outcome(task, keys, f"no hint names {', '.join(unnamed)}", screen)
         if not task.seen(screen):
             return Outcome(task, keys, "the answer is not on screen", screen)
         if keys > MOST_KEYS:
@@ -159,31 +248,51 @@ class Driver:
             return Outcome(task, keys, "", screen)
         return Outcome(task, keys, "" if self._returns() else "a dead end", screen)
 
-    def _press_all(self, task: Task) -> tuple[int, str]:
-        """Presses the keys of a task; returns their number and the screen."""
-        keys, screen = 0, self._terminal.screen()
+    def _press_all(self, task: Task) -> tuple[int, str, list[str]]:
+        """Press the keys of a task; return their number, the screen, and the keys that no hint names."""
+        keys, screen, unnamed = 0, self._terminal.screen(), list[str]()
+
+        def press(key: str) -> None:
+            nonlocal keys
+            keys += 1
+            if key not in UNIVERSAL and not self._names(key):
+                unnamed.append(key)
+            self._terminal.press(key)
+
         for index, step in enumerate(task.steps):
             if isinstance(step, Until):
                 screen = self._settled(task.seen) if index == 0 else screen
                 while not task.seen(screen) and keys < MOST_KEYS:
-                    keys += 1
                     before = screen
-                    self._terminal.press(step.key)
+                    press(step.key)
                     screen = self._answer(task.seen, before)
                     if task.leaves:  # ending takes longer than drawing
                         screen = self._wait_for(task.seen, _ANSWER_SECONDS)
                     if screen == before:
                         break
                 continue
-            keys += 1
             before = self._terminal.screen()
             if isinstance(step, Typed):
+                keys += 1
                 self._terminal.type(step.text)
+            elif isinstance(step, str):
+                press(step)
+            elif self._names(step.key):
+                press(step.key)
             else:
-                self._terminal.press(step)
+                press(PALETTE)
+                opened = self._answer(lambda _: False, before)
+                keys += 1
+                self._terminal.type(step.words)
+                before = self._answer(lambda _: False, opened)
+                press("Enter")
             last = index == len(task.steps) - 1
             screen = self._wait_for(task.seen) if last else self._answer(task.seen, before)
-        return keys, screen
+        return keys, screen, unnamed
+
+    def _names(self, key: str) -> bool:
+        """Return True if the screen names a key, at once or when it has answered the key before."""
+        return hinted(self._wait_for(lambda screen: hinted(screen, key), _ANSWER_SECONDS), key)
 
     def _answer(self, seen: Seen, before: str) -> str:
         """The screen after a key: the one asked for, or a changed one that stays as it is."""

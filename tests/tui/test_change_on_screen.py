@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pytest
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.paint import ELLIPSIS, elided, wrap_starts
+from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts
+from tests.tui.picture import characters
 
 _LAYOUT = (
     "#blocked = #ttg.blocked<{sizePerThread = [%d], threadsPerWarp = [32], warpsPerCTA = [%d], order = [0]}>"
@@ -84,7 +87,7 @@ async def test_the_detail_line_has_every_change_in_full(app: IrscopeApp) -> None
         assert '"__nv_expf" → "__nv_exp2f"' in drawn(texts(pilot)).splitlines()[-1]
 
 
-async def test_a_long_change_is_shown_in_full_on_enter(tmp_path: Path) -> None:
+async def test_a_long_change_is_shown_in_full_if_lines_are_wrapped(tmp_path: Path) -> None:
     many = [
         ", ".join(f"a{number} = {number + 1000 * side} : i32" for number in range(40)) for side in range(2)
     ]
@@ -95,12 +98,10 @@ async def test_a_long_change_is_shown_in_full_on_enter(tmp_path: Path) -> None:
     app = IrscopeApp(Workspace(captures.write(tmp_path / "many.irscope", made)))
     async with app.run_test(size=(80, 50)) as pilot:
         await press(pilot, "2")
-        assert drawn(texts(pilot)).endswith("… Enter: all")
-        assert "a39: 39 → 1039" not in drawn(texts(pilot))
-        await press(pilot, "enter")
-        assert "a39: 39 → 1039" in drawn(texts(pilot))
-        await press(pilot, "enter")
-        assert texts(pilot).footer_height == 2
+        assert drawn(texts(pilot)).endswith(ELLIPSIS)
+        assert "a39 = 1039" not in drawn(texts(pilot))
+        await press(pilot, "Z")
+        assert "a39 = 1039" in drawn(texts(pilot))
 
 
 async def test_a_search_scrolls_to_its_match(app: IrscopeApp) -> None:
@@ -139,3 +140,35 @@ def test_wrapped_parts_are_the_text_and_fit() -> None:
         parts = [text[a:b] for a, b in pairwise(starts)]
         assert "".join(parts) == text
         assert all(len(part.rstrip()) <= 20 for part in parts)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_one_screen_tells_what_differs_what_it_costs_and_where(
+    matmul: Path, size: tuple[int, int]
+) -> None:
+    app = IrscopeApp(Workspace(matmul))
+    async with app.run_test(size=size) as pilot:
+        await press(pilot, "J", "3")
+        screen = characters(app)
+        assert "A #1 BLOCK_M=64,num_warps=4" in screen
+        assert "B #3 BLOCK_M=128,num_warps=8" in screen
+        assert "Shared" in screen
+        (line,) = (line for line in screen.splitlines() if "Diverge: ttgir: " in line)
+        changed = re.search(r"→ (\[[\d, ]+\])", line)
+        assert changed
+        assert changed[1] in drawn(texts(pilot))
+        assert re.search(r" ttgir:[0-9]+$", screen, re.MULTILINE)
+
+
+async def test_enter_goes_to_the_finding_and_escape_comes_back(matmul: Path) -> None:
+    app = IrscopeApp(Workspace(matmul))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        place = texts(pilot).row
+        target = app.screen.query_one(FindingsView).row
+        assert target is not None
+        assert target.target.line is not None
+        await press(pilot, "G", "enter")
+        assert texts(pilot).place[0] in (target.target.line.line, place)
+        await press(pilot, "escape")
+        assert texts(pilot).row == len(texts(pilot).page.rows) - 1

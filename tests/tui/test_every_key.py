@@ -151,6 +151,15 @@ def drawn_layout(pilot: Pilot[None]) -> str:
     return drawn(one(pilot, GridView))
 
 
+def first_view(pilot: Pilot[None]) -> str:
+    return one(pilot, GridView)._sides[0][0].grid.title
+
+
+def cell_style(pilot: Pilot[None]) -> object:
+    view = one(pilot, GridView)
+    return [view.cell_style(cell) for cell in view.cells() if cell]
+
+
 def messages(pilot: Pilot[None]) -> str:
     return "".join(note.message for note in pilot.app._notifications)
 
@@ -251,6 +260,7 @@ TABLE = {
         becomes([1, 4, 2, 3]),
         VariantTable,
     ),
+    "number": Trial(messages, (), lambda _, note: "Type the number" in note, VariantTable),
     "screen.filter": Trial(shown("#filter"), (), becomes(True), VariantTable),
     "expand": Trial(lambda pilot: one(pilot, VariantTable).model.folding, (), ne, VariantTable),
     "fold": Trial(
@@ -308,6 +318,8 @@ SHOW = {
     },
     "toggle_variants": Trial(shown("#variants"), right=becomes(False)),
     "toggle_source": Trial(shown("#source"), right=becomes(True)),
+    "grow(1)": Trial(lambda pilot: one(pilot, FindingsView).size.height, ("i",)),
+    "grow(-1)": Trial(lambda pilot: one(pilot, FindingsView).size.height, ("i", "right_parenthesis")),
     "toggle_findings": Trial(shown("#findings"), right=becomes(False)),
     "choose_kernel": Trial(screen, right=becomes(ChooseKernelScreen)),
     "layout": Trial(screen, right=becomes(LayoutScreen)),
@@ -358,16 +370,18 @@ PASSES = {
     ),
 }  # fmt: skip
 LAYOUT = {
-    "cell(0, 1)": Trial(at_cell, ("T",), becomes((0, 1))),
-    "cell(0, -1)": Trial(at_cell, ("T", "l", "l"), becomes((0, 1))),
+    "cell(0, 1)": Trial(at_cell, ("T",), more),
+    "cell(0, -1)": Trial(at_cell, ("T", "l", "l"), less),
     "cell(1, 0)": Trial(at_cell, ("T",), becomes((1, 0))),
     "cell(-1, 0)": Trial(at_cell, ("T", "j", "j"), becomes((1, 0))),
     "cells_down(1)": Trial(at_cell, ("T",), more),
     "cells_down(-1)": Trial(at_cell, ("T", "j"), becomes((0, 0))),
     "value(1)": Trial(number, ("T", "l", "h")),
     "value(-1)": Trial(number, ("T",)),
-    "whole": Trial(lambda pilot: len(one(pilot, GridView)._panes[0].grid.rows), ("T",), more),
-    "compact": Trial(lambda pilot: one(pilot, GridView)._panes[0].grid.compact, ("T",), becomes(True)),
+    "element": Trial(messages, ("T",), lambda _, note: "Type the indices" in note),
+    "whole": Trial(drawn_layout, ("T",), lambda old, new: "thread:registers" in old and "warp" in new),
+    "view": Trial(first_view, ("T",), lambda old, new: (old, new) == ("thread:registers", "warp")),
+    "color": Trial(cell_style, ("T",)),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
     "written": Trial(layout_title, ("T",), lambda _, title: "as written" in title, make=captures.gluon),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),

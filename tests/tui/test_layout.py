@@ -8,6 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.cli.main import main
+from irscope.layouts.grid import EQUAL
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
@@ -60,9 +61,10 @@ async def test_it_starts_with_the_value_under_the_cursor(app: IrscopeApp) -> Non
         assert picture.count("tensor<64x64xf32, #mma>") == 1
         assert picture.count("tensor<128x128xf32, #mma>") == 1
         await press(pilot, "j", "l", "l")
-        assert "element (1, 4): warp 0 lane 6 (thread 6) registers 0-1" in description(pilot, "a")
-        assert "element (1, 4)" in description(pilot, "b")
-        assert "4 warps of 32 lanes, 32 elements per thread." in description(pilot, "a")
+        assert "A, B  element (1, 4): warp 0 lane 6 (thread 6) register 0" in description(pilot, "a")
+        assert "A  4 warps of 32 lanes, 32 elements per thread." in description(pilot, "both").replace(
+            "\n", ""
+        )
         assert [cell.label for cell in view.cells() if cell] == ["T6:0-1", "T6:0-1"]
         await press(pilot, "q")
         assert not isinstance(app.screen, LayoutScreen)
@@ -76,15 +78,15 @@ async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: 
         view = await open_at(pilot, "= ttg.local_alloc")
         await press(pilot, "j", "j")
         assert "144 b4" in drawn(view)
-        assert "byte 144, banks 4-7" in description(pilot, "a")
+        assert "element (2, 0): byte 144, bank 4" in description(pilot, "a")
         await press(pilot, "s")
-        assert "byte 128, banks 0-3" in description(pilot, "a")
-        assert "Shown without its swizzle" in description(pilot, "a")
+        assert "byte 128, bank 0" in description(pilot, "a")
+        assert "Shown without its swizzle" in description(pilot, "both")
         await press(pilot, "b", "b")
-        assert "4-way conflicts: 32 wavefronts instead of 8" in description(pilot, "a")
+        assert "4-way conflicts: 32 wavefronts instead of 8" in description(pilot, "both")
         assert "wavefront 4" in drawn(view)
         await press(pilot, "s")
-        assert "no conflicts" in description(pilot, "a")
+        assert "no conflicts" in description(pilot, "both")
         assert "wavefront 2" not in drawn(view)
 
 
@@ -97,8 +99,8 @@ async def test_it_says_what_irscope_layout_prints(
         await press(pilot)
         view = await open_at(pilot, "= ttg.local_alloc")
         name, shown = (
-            view._panes[0].grid.title.split(":")[0].split(",")[0].split()[-1],
-            description(pilot, "a"),
+            view._headings[0].split(":")[0].split(",")[0].split()[-1],
+            description(pilot, "both"),
         )
         path = str(ampere._workspace.path)
     assert main(["layout", path, "#1", name, "--rows", "0:1"]) == 0
@@ -113,50 +115,103 @@ async def test_it_says_what_irscope_layout_prints(
     assert all(line in shown for line in sentences), sentences
 
 
-async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
-    async with ampere.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "T", *["j"] * 40, *["l"] * 40)
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_the_last_cell_can_be_reached(ampere: IrscopeApp, size: tuple[int, int]) -> None:
+    async with ampere.run_test(size=size) as pilot:
+        await press(pilot, "T", *["pagedown"] * 5, *["l"] * 40)
         view = ampere.screen.query_one(GridView)
-        grid = view._panes[0].grid
-        assert view.cursor == (len(grid.rows) - 1, len(grid.columns) - 1)
-        assert f"[{grid.cells[-1][-1].label}]" in drawn(view)
+        pane = view._sides[0][0]
+        assert (pane.row, pane.column) == (len(pane.grid.rows) - 1, len(pane.grid.columns) - 1)
+        assert pane.grid.cells[-1][-1].label in drawn(view)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
-async def test_the_compact_view_shows_all_of_a_and_b(app: IrscopeApp, size: tuple[int, int]) -> None:
+async def test_maps_show_all_of_a_and_b_and_color_what_differs(
+    app: IrscopeApp, size: tuple[int, int]
+) -> None:
     async with app.run_test(size=size) as pilot:
         await press(pilot)
         pilot.app.screen.stages.choose("ttgir")
         await press(pilot)
         view = await open_at(pilot, "ttng.warp_group_dot")
-        await press(pilot, "c")
-        assert "by warp" in description(pilot, "title")
-        for grid in (pane.grid for pane in view._panes):
-            cells = [cell.label for row in grid.cells for cell in row if cell]
-            assert set(cells) == set("0123")
-            assert "".join(cells[:4]) in drawn(view)
-        assert drawn(view).count("0 warp 0") == 2
         shown = description(pilot, "difference").replace("\n", "")
         assert "same 64x8 tile, repeated 32 times instead of 8" in shown
         assert "instruction shape 16x128x16 instead of 16x64x16" in shown
-        await press(pilot, "c")
-        assert "by thread" in description(pilot, "title")
-        assert "0-v threads 0-31" in drawn(view)
-        await press(pilot, "c", "c")
-        assert "[T0:0-1]" in drawn(view)
+        assert "equal in this part" in shown
+        await press(pilot, "z")
+        # The first 64 rows and columns of B are held as in A, the others are not in A.
+        a, b = (panes[0].grid for panes in view._sides)
+        for row, cells in zip(b.rows, b.cells, strict=True):
+            groups = {cell.group for cell in cells[: len(a.columns)] if cell}
+            assert (groups == {EQUAL}) == (row in a.rows)
+            assert all(cell.group != EQUAL for cell in cells[len(a.columns) :] if cell)
+        assert "".join(cell.label for cell in b.cells[-1] if cell) in drawn(view)
+        assert {cell.label for row in b.cells for cell in row if cell} <= set("0123")
 
 
-async def test_a_resize_keeps_all_of_the_tensor_on_screen(app: IrscopeApp) -> None:
+async def test_views_are_side_by_side_where_there_is_room(app: IrscopeApp) -> None:
     async with app.run_test(size=(200, 50)) as pilot:
-        await press(pilot, "T", "c")
-        view = app.screen.query_one(GridView)
-        wide = len(view._panes[0].grid.columns)
-        await pilot.resize_terminal(60, 20)
         await press(pilot)
-        grid = view._panes[1].grid
-        assert len(grid.columns) <= 60
-        assert len(view._panes[0].grid.columns) <= wide
-        assert "".join(cell.label for cell in grid.cells[-1] if cell) in drawn(view)
+        pilot.app.screen.stages.choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, "ttng.warp_group_dot")
+        titles, _, first, *_ = drawn(view).splitlines()[1:]
+        assert titles.split() == ["thread:registers", "warp", "thread", "register"] * 2
+        assert first.split() == ["0", "T0:0-1", "T1:0-1", "T2:0-1", "T3:0-1",
+                                 "0", "00000000", "0", "00112233", "0", "01010101"] * 2  # fmt: skip
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "v", "v")
+        assert drawn(view).splitlines()[1].split() == ["thread", "register"] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "keys", "expected"),
+    [
+        # Row 3 of #mma<16x64>: lanes 12 to 15, two columns each; 5 is the second of lane 14.
+        ("ttng.warp_group_dot", "3,5", "element (3, 5): warp 0 lane 14 (thread 14) register 1"),
+        # In the last of the 8 periods along the columns: register 4 * 7 + 1 of the same thread.
+        ("ttng.warp_group_dot", "3,61", "element (3, 61): warp 0 lane 14 (thread 14) register 29"),
+        # Rows of 64 bytes; in row 3, chunks of 16 bytes are permuted by row // 2.
+        ("= ttg.local_alloc", "3,5", "element (3, 5): byte 218, bank 22; ttg.async_copy_global_to_local"),
+    ],
+)
+async def test_a_typed_element_is_shown_with_what_holds_it(
+    app: IrscopeApp, words: str, keys: str, expected: str
+) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot)
+        pilot.app.screen.stages.choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, words)
+        await press(pilot, *("comma" if key == "," else key for key in keys))
+        assert f"element {keys}" in description(pilot, "title")
+        assert expected in description(pilot, "a").replace("\n", "")
+        column = keys.split(",")[1]
+        assert str(int(column) // 8 * 8) in drawn(view)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, LayoutScreen)
+        await press(pilot, *"900")
+        assert "no element 900" in description(pilot, "title")
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "element", "expected"),
+    [
+        ("cuda-100", "ttng.tmem_alloc", "3,5", "lane 3, column 5 of tensor memory"),
+        # amd_mfma 32x32, transposed: 64 lanes; lane = row, register = column within four.
+        ("hip-gfx942", "tt.dot", "3,5", "warp 0 lane 35 (thread 35) register 1"),
+    ],
+)
+async def test_other_hardware(tmp_path: Path, target: str, words: str, element: str, expected: str) -> None:
+    stages = 2 if target.startswith("hip") else 3
+    config = f"BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages={stages}"
+    text = (STAGES / f"matmul_kernel.{target}.{config}.triton-3.9.0.ttgir").read_bytes()
+    path = captures.write(tmp_path / "x.irscope", [({"BLOCK_M": 64}, {"ttgir": text})])
+    async with IrscopeApp(Workspace(path)).run_test(size=(80, 24)) as pilot:
+        await press(pilot)
+        await open_at(pilot, words)
+        await press(pilot, *("comma" if key == "," else key for key in element))
+        assert expected in description(pilot, "a").replace("\n", "")
 
 
 async def test_without_ttgir_there_are_no_layouts(tmp_path: Path) -> None:
@@ -176,7 +231,7 @@ async def test_layouts_of_gluon_are_shown_as_written_or_as_lowered(tmp_path: Pat
         assert "T1:0" in drawn(pilot.app.screen.query_one(GridView))
         await press(pilot, "w")
         assert "as written (glir)" in description(pilot, "title")
-        assert "the compiler chooses it, see ttgir" in description(pilot, "a")
+        assert "the compiler chooses it, see ttgir" in description(pilot, "both")
         await press(pilot, "escape")
         pilot.app.screen.stages.choose("glir")
         await press(pilot, "T")

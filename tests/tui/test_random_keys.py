@@ -2,8 +2,8 @@
 
 A burst comes without a pause, as from a paste, a script or a slow connection: a key arrives before the one
 before it has had its effect. The bursts are seeded: number N has the same keys in each run. By default there
-are few and short ones; RANDOM_KEYS=200x500 sends 200 bursts of 500 keys (make keys), and
-RANDOM_KEYS=200x500+1000 sends those with the numbers from 1000.
+are few and short ones; RANDOM_KEYS=2000x500 sends 2,000 bursts of 500 keys (make keys), and
+RANDOM_KEYS=2000x500+1000 sends those with the numbers from 1000.
 """
 
 from __future__ import annotations

@@ -115,3 +115,33 @@ async def test_the_kernel_and_the_target_are_restored(matmul: Path, tmp_path: Pa
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         assert app.screen.query_one(VariantTable).model.scope == chosen
+
+
+async def test_panels_have_the_size_that_keys_and_the_mouse_gave_them(matmul: Path, tmp_path: Path) -> None:
+    app = opened(matmul, tmp_path / "s")
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "shift+tab", "left_parenthesis", "left_parenthesis")
+        assert app.screen.query_one("#variants").size.height == 3
+        before, text = (app.screen.query_one(name).outer_size.height for name in ("#findings", "#texts"))
+        await pilot.mouse_down("#findings", offset=(5, 0))
+        await pilot.hover("#texts", offset=(5, text - 4))
+        await pilot.mouse_up("#texts", offset=(5, text - 4))
+        await settled(pilot)
+        dragged = app.screen.query_one("#findings").outer_size.height
+        assert dragged > before
+    app = opened(matmul, tmp_path / "s")
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        sizes = [app.screen.query_one(name).outer_size.height for name in ("#variants", "#findings")]
+        assert sizes == [3, dragged]
+        await press(pilot, *["right_parenthesis"] * 60)
+        assert app.screen.query_one("#texts").size.height > 10
+        assert app.screen.query_one("#findings").size.height == 1
+
+
+async def test_a_damaged_size_is_no_size(matmul: Path, tmp_path: Path) -> None:
+    StateFolder(tmp_path / "s").save(CaptureState(str(matmul), now(), sizes=("a b:c", "findings=x", "")))
+    app = opened(matmul, tmp_path / "s")
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        assert app.screen.query_one("#findings").size.height == 1

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from pathlib import Path
+
 import pytest
 
+from irscope.cli.main import main
 from irscope.facts.fact import Fact, FactKind
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.status import OK, cannot_launch
@@ -13,11 +18,13 @@ from irscope.tui.table_model import columns, matching
 from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import FactTable
-from irscope.workspace.live import InProgress
+from irscope.workspace import FactTable, Scope, Workspace
+from irscope.workspace.growth import InProgress
 from irscope.workspace.table import TableSection
+from tests.tui import captures
 from tests.tui.driving import drawn, press, settled
 
+CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 WIDE = (160, 50)
 
 
@@ -61,6 +68,73 @@ async def test_a_condition_applies_to_facts_measured_later(app: IrscopeApp) -> N
         table = app.screen.query_one(VariantTable)
         table.filter("conversions>=0")  # before the first is measured
         assert await ids(pilot) == [1, 2, 3]
+
+
+async def test_sorting_puts_the_best_first_and_the_table_at_its_top() -> None:
+    async with IrscopeApp(Workspace(CAPTURES / "v3.irscope")).run_test(size=(120, 40)) as pilot:
+        await press(pilot, "shift+tab", "G")
+        table = pilot.app.screen.query_one(VariantTable)
+        for name, best_first in (("registers", [1, 3, 2]), ("load_width", [3, 1, 2])):
+            assert table.go_to_column(name)
+            for order in (best_first, [*best_first[1::-1], 2]):
+                await press(pilot, "G", "s")
+                assert await ids(pilot) == order  # the variant that failed comes last in both
+                assert (table.cursor, table.scroll_offset.y) == (0, 0)
+
+
+async def test_a_typed_number_selects_its_row(tmp_path: Path) -> None:
+    text = {"ttir": b"module {\n}\n"}
+    path = captures.write(tmp_path / "x.irscope", [({"BLOCK_M": n}, text) for n in range(20)])
+    async with IrscopeApp(Workspace(path)).run_test(size=(80, 24)) as pilot:
+        await press(pilot, "shift+tab", "D", "1", "2")
+        table = pilot.app.screen.query_one(VariantTable)
+        assert table.current is not None and table.current.id == 12
+        assert "go to #12" in drawn(pilot.app.screen.query_one(StatusLine))
+        await press(pilot, "backspace", "9")
+        assert table.current.id == 19
+        await press(pilot, "9")
+        assert "go to #199: no such row" in drawn(pilot.app.screen.query_one(StatusLine))
+        await press(pilot, "escape", "7", "enter")
+        assert table.current.id == 7
+        assert pilot.app.screen.pair.b.id == 7
+
+
+async def test_the_number_stays_when_the_columns_scroll() -> None:
+    async with IrscopeApp(Workspace(CAPTURES / "v3.irscope")).run_test(size=(80, 24)) as pilot:
+        await press(pilot, "shift+tab", "X", *["l"] * 12)
+        heading, first, *_ = drawn(pilot.app.screen.query_one(VariantTable)).splitlines()
+        assert heading.split()[0] == "<#"
+        assert re.match(r">[AB ]{2}. +1 ", first)
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "v3"])
+async def test_best_cells_are_those_of_the_command_line_and_the_report(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shutil.copy(CAPTURES / f"{name}.irscope", tmp_path)
+    assert main(["table", path, "--width", "1000"]) == 0
+    rows = re.findall(r"^#(\d+) +(.*)", capsys.readouterr().out, re.M)
+    printed = {
+        int(id_): sorted(re.findall(r"(\S+)\*", cells)) for id_, cells in rows if "failed:" not in cells
+    }
+    assert main(["report", path, "-o", str(tmp_path / "x.html")]) == 0
+    reported = (tmp_path / "x.html").read_text().count("best among the variants that can launch")
+    async with IrscopeApp(Workspace(Path(path))).run_test(size=(120, 40)) as pilot:
+        await press(pilot)
+        model = pilot.app.screen.query_one(VariantTable).model
+        model.scope = Scope()
+        model.refresh()
+        shown = {
+            variant.id: sorted(
+                cell.text
+                for cell in (model.section.cell(column, variant) for column in model.columns)
+                if cell.best
+            )
+            for variant in model.all
+        }
+    assert any(shown.values())
+    assert shown == printed
+    assert reported == sum(map(len, shown.values()))
 
 
 def marked(pilot) -> tuple[int, int]:

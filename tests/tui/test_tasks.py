@@ -1,4 +1,4 @@
-"""The fifteen tasks (tasks.py) at three sizes in a real terminal, on real compiled kernels."""
+"""The thirty tasks (tasks.py) at three sizes in a real terminal, on real compiled kernels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,30 +35,43 @@ def run(triton_cache: Path, *words: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def captures(triton_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def captures(triton_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, ...]]:
     """The captures that tasks name. The last variant of "sweep" has strides that 16 does not divide."""
     folder = tmp_path_factory.mktemp("captures")
     made = {}
-    for name, divisible, more in (
-        ("registers", True, ("BLOCK_N=64,128", "num_warps=4")),
-        ("wide", True, ("BLOCK_N=64,128", "num_warps=8")),
-        ("aligned", True, ("BLOCK_N=64", "num_warps=4")),
-        ("unaligned", False, ("BLOCK_N=64", "num_warps=4")),
+    builds = []
+    for line in ("acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc * 1.0)"):
+        builds.append(folder / f"build{len(builds)}" / SAMPLE.name)
+        builds[-1].parent.mkdir()
+        builds[-1].write_text(SAMPLE.read_text().replace("acc = tl.dot(a, b, acc)", line))
+    for name, file, divisible, more in (
+        ("first", builds[0], True, ("BLOCK_N=64", "num_warps=4")),
+        ("second", builds[1], True, ("BLOCK_N=64", "num_warps=4")),
+        ("registers", SAMPLE, True, ("BLOCK_N=64,128", "num_warps=4")),
+        ("wide", SAMPLE, True, ("BLOCK_N=64,128", "num_warps=8")),
+        ("aligned", SAMPLE, True, ("BLOCK_N=64", "num_warps=4")),
+        ("unaligned", SAMPLE, False, ("BLOCK_N=64", "num_warps=4")),
+        ("passes", SAMPLE, True, ("BLOCK_N=64,128", "num_warps=4", "--passes")),
     ):
         made[name] = folder / f"{name}.irscope"
         signature = _ARGUMENTS.format("i32:16" if divisible else "i32")
-        configs = [word for value in (*_CONFIG, *more) for word in ("--config", value)]
-        words = ["compile", str(SAMPLE), "--signature", signature, *configs, "--const", "GROUP_M=8"]
+        configs = [
+            word
+            for value in (*_CONFIG, *more)
+            for word in ([value] if value.startswith("--") else ["--config", value])
+        ]
+        words = ["compile", str(file), "--signature", signature, *configs, "--const", "GROUP_M=8"]
         run(triton_cache, *words, "-o", str(made[name]))
     for name, parts in (("narrow", ("aligned", "unaligned")), ("sweep", ("registers", "wide", "unaligned"))):
         made[name] = folder / f"{name}.irscope"
         run(triton_cache, "merge", *(str(made[part]) for part in parts), "-o", str(made[name]))
-    return made
+    opened = {name: (path,) for name, path in made.items()}
+    return opened | {"builds": (made["first"], made["second"], made["registers"])}
 
 
 @pytest.fixture(scope="module")
 def outcomes(
-    captures: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+    captures: dict[str, tuple[Path, ...]], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[int, int], list[Outcome]]:
     """The outcomes per size, of one terminal each; all run at once because a task mostly waits."""
     with ThreadPoolExecutor(len(SIZES)) as pool:
@@ -66,11 +80,11 @@ def outcomes(
         return dict(zip(SIZES, found, strict=True))
 
 
-def do_all(captures: dict[str, Path], folder: Path, size: tuple[int, int]) -> list[Outcome]:
+def do_all(captures: dict[str, tuple[Path, ...]], folder: Path, size: tuple[int, int]) -> list[Outcome]:
     """Does all tasks in one terminal, with its own state, config and working directory."""
 
-    def command(capture: Path) -> list[str]:
-        program = shlex.join([sys.executable, "-m", "irscope", str(capture)])
+    def command(opened: Sequence[Path]) -> list[str]:
+        program = shlex.join([sys.executable, "-m", "irscope", *map(str, opened)])
         return ["sh", "-c", f"cd {shlex.quote(str(folder))}; {program}; echo {ENDED} $?; sleep 600"]
 
     home = folder / "home"

@@ -13,7 +13,7 @@ from irscope.facts.fact import Fact
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.targets import parse_target
 from irscope.workspace import Workspace
-from irscope.workspace.live import InProgress
+from irscope.workspace.growth import InProgress
 from tests.tui import captures
 
 KERNEL = Kernel(1, "copy", SourceFunction("copy", "c.py", 1, "def copy(): pass\n"), (), ())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from irscope.model import Argument
 from irscope.workspace import LineMarks, Workspace
 from irscope.workspace.stage_marks import NO_MARKS, line_marks
 from tests.tui import captures
@@ -30,7 +32,20 @@ def test_the_hot_loop_has_the_matrix_instructions_in_every_stage(matmul: Workspa
     assert marks.matrix
     assert any(line in lines for lines in marks.hot for line in marks.matrix)
     assert 0 < sum(map(len, marks.hot)) < len(matmul.lines(matmul.live.by_id(1), stage))
-    assert marks.loop.startswith("line ")
+    assert set(marks.runs.values()) == {0}
+    assert not marks.shares
+
+
+@pytest.mark.parametrize("stage", ["ttir", "ttgir", "ptx", "sass"])
+def test_lines_say_how_often_they_run_and_their_share(matmul: Workspace, stage: str) -> None:
+    variant = replace(matmul.live.by_id(1), specialization=(Argument("K", "i32", value=4096),))
+    marks = line_marks(matmul, variant, stage)
+    assert set(marks.runs.values()) == {4096 // 32}
+    assert sum(marks.shares.values()) == pytest.approx(1)
+    in_loop = {marks.python[line] for line in marks.runs if line in marks.python}
+    assert sum(marks.shares[number] for number in in_loop) > 0.9
+    outside = [line for line in marks.python if line not in marks.runs]
+    assert outside
 
 
 @pytest.mark.parametrize("stage", ["ptx", "sass"])

@@ -14,8 +14,8 @@ from irscope.targets import parse_target
 from irscope.tui.table_model import Folding, columns, constants_text, rows
 from irscope.workspace import FactTable, Scope
 from irscope.workspace.first_difference import equal_text, joined
+from irscope.workspace.growth import InProgress
 from irscope.workspace.kernel_scopes import scope_counts, scope_of
-from irscope.workspace.live import InProgress
 from irscope.workspace.opening import opening_pair
 from irscope.workspace.table import TableSection, sorted_variants
 

@@ -34,6 +34,11 @@ class ExportController(Controller):
         if text is not None:
             self._copy(text, display_line(text.strip())[:_MAX_COPIED])
 
+    def copy_config(self) -> None:
+        """Copy the config of B."""
+        config = str(self._screen.pair.b.config)
+        self._copy(config, display_line(config))
+
     async def copy_operation(self) -> None:
         """Copy the operation with its regions; as a diff if A and B differ."""
         screen = self._screen

@@ -7,10 +7,57 @@ from typing import TYPE_CHECKING
 from irscope.tui.controllers import Controller
 
 if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
+    from irscope.tui.widgets.line_view import LineView
     from irscope.workspace.finding_table import FindingTarget
 
-# The classes of the panel if the user chose its size; without one, the size of the screen decides.
-STRIP, PANEL = "-as-strip", "-as-panel"
+# The lines of the findings' panel if it is opened from a line.
+_PANEL = 9
+# The size of the Python source in tenths of the texts', as in the style sheet.
+_SOURCE_TENTHS = 7
+
+
+class SizeController(Controller):
+    """Changes the sizes of panels. `chosen` has those that the user chose, by the id of the panel.
+
+    They are lines; for the Python source, tenths of the texts' size.
+    """
+
+    def __init__(self, screen: CompareScreen) -> None:
+        super().__init__(screen)
+        self.chosen: dict[str, int] = {}
+
+    def grow(self, step: int) -> None:
+        """Make the focused panel larger, or smaller if `step` is negative; the texts by the findings."""
+        screen = self._screen
+        if screen.focused is screen.table:
+            self.change(screen.table, step)
+        elif screen.focused in screen.source.children:
+            self.set("source", self.chosen.get("source", _SOURCE_TENTHS) + step)
+        else:
+            self.change(screen.findings_view, -step if screen.focused is screen.texts else step)
+
+    def drag(self, heading: LineView, lines: int) -> None:
+        """Move the border above a panel down: that of the texts or of the findings."""
+        if heading is self._screen.texts:
+            self.change(self._screen.table, lines)
+        elif heading is self._screen.findings_view:
+            self.change(heading, -lines)
+
+    def change(self, panel: LineView, lines: int) -> None:
+        """Make a panel larger by some lines."""
+        self.set(panel.id or "", panel.outer_size.height + lines)
+
+    def set(self, name: str, size: int) -> None:
+        """Give the panel with an id a size; the style sheet limits it, so that the texts stay visible."""
+        screen = self._screen
+        for panel in (screen.table, screen.findings_view, screen.source):
+            if panel.id == name:
+                self.chosen[name] = size = max(size, 1)
+                panel.add_class("-sized")
+                panel.styles.height = size
+        if name == screen.source.id:
+            screen.source.styles.width = screen.source.styles.height = f"{size / 10}fr"
 
 
 class FindingsController(Controller):
@@ -33,17 +80,12 @@ class FindingsController(Controller):
         view = self._screen.findings_view
         if not view.display:
             view.display = True
-            self._resize(STRIP)
         elif view.one_line:
-            self._resize(PANEL)
+            self._screen.sizes.set("findings", _PANEL)
             view.focus()
         else:
             view.display = False
             self._screen.texts.focus()
-
-    def _resize(self, chosen: str) -> None:
-        for name in (STRIP, PANEL):
-            self._screen.findings_view.set_class(name == chosen, name)
 
     def go(self) -> None:
         """Goes to what the finding under the cursor is about."""

@@ -82,6 +82,8 @@ class SessionController(Controller):
             screen.table.restore(state.sort, state.descending, state.filter)
             screen.filter_bar.value, screen.filter_bar.display = state.filter, bool(state.filter)
             screen.texts.restore_unified(state.unified)
+            for name, _, size in (text.partition("=") for text in state.sizes):
+                screen.sizes.set(name, int(size[:3]) if size.isdecimal() else 1)
             for panel in self._panels:
                 if panel.id in state.opened_panels:
                     panel.display = True
@@ -120,6 +122,7 @@ class SessionController(Controller):
                 unified=screen.texts.chosen_unified,
                 scope=(scope.kernel or "", scope.target or ""),
                 opened_panels=tuple(panel.id or "" for panel in self._panels if _opened(panel)),
+                sizes=tuple(f"{name}={size}" for name, size in screen.sizes.chosen.items()),
                 theme=app.chosen_theme if isinstance(app, ThemePreview) else "",
             )
         )

@@ -7,13 +7,14 @@ A lesson next to the texts: each page shows the lines that it is about.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.controllers import Controller
-from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
+from irscope.tui.widgets.source_view import LineOutcomesView, SourceView, counts_text
 from irscope.workspace import LineMarks, PythonSource, SourcePlace
 from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, source_maps
 from irscope.workspace.stage_marks import NO_MARKS, line_marks
@@ -117,12 +118,22 @@ class SourcePanelController(Controller):
             if stage != PYTHON:
                 outcomes += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
         file, number = place.file_name, place.line
-        title = f"Line {number} of {file} became, in A and B"
+        title = f"Line {number} became {_totals(outcomes)}  (in {file}, A→B)"
         self._list(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)
 
     def _list(self, heading: str, outcomes: Sequence[LineOutcome]) -> None:
         self._screen.outcomes_view.heading = heading
         self._screen.outcomes_view.show(outcomes)
+
+
+def _totals(outcomes: Sequence[LineOutcome]) -> str:
+    """Return `ttir 1, ttgir 4→6`: the number of operations of each stage; one if only A or B has it."""
+    left, right = Counter[str](), Counter[str]()
+    for outcome in outcomes:
+        numbers = [number for number in (outcome.left, outcome.right) if number is not None]
+        left[outcome.stage] += numbers[0]
+        right[outcome.stage] += numbers[-1]
+    return ", ".join(f"{stage} {counts_text(left[stage], right[stage])}" for stage in left)
 
 
 def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:

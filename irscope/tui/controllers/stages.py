@@ -71,6 +71,7 @@ class StageController(Controller):
         """Mark A and B in the table and show the stage."""
         self._screen.table.set_pair(self.pair.a, self.pair.b)
         self._screen.findings_view.set_findings((), note="" if self.pair.single else "comparing...")
+        self._tell("", "")
         self.show(self.stage)
 
     def refresh_pair(self) -> None:
@@ -179,6 +180,7 @@ class StageController(Controller):
         if pair.single:
             return
         try:
+            self._tell(*await background.run(pair.story))
             findings, main = await background.run(pair.findings)
         except UserError as error:  # a damaged stage
             self._screen.findings_view.set_findings((), note=str(error))
@@ -187,6 +189,11 @@ class StageController(Controller):
             findings, main, f"{len(findings)} so far" if pair.growing else ""
         )
         await background.run(pair.prepare_details, self.stage)
+
+    def _tell(self, costs: str, divergence: str) -> None:
+        """Show what B costs compared with A, and where the two diverge."""
+        self._screen.costs.show(costs, "screen.run('toggle_findings')")
+        self._screen.divergence.show(divergence, "screen.run('passes')")
 
     async def _derive_texts(self, stage: str) -> None:
         """Make the texts of a stage and show them: they can be read long before they are compared.

@@ -42,7 +42,7 @@ class VariantPanelController(Controller):
     def fit(self) -> None:
         """Give the table the rows that are empty below the texts, and take back the others."""
         table, texts = self._screen.table, self._screen.texts
-        if not table.display or not texts.size.height:
+        if not table.display or not texts.size.height or table.has_class("-sized"):
             return
         full_height = table.line_count() + HEADING
         default = min(full_height, self._default_height())

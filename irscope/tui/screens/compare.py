@@ -17,7 +17,7 @@ from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.bits_column import BitsController
 from irscope.tui.controllers.export import ExportController
-from irscope.tui.controllers.findings import FindingsController
+from irscope.tui.controllers.findings import FindingsController, SizeController
 from irscope.tui.controllers.live_updates import GrowthController, LiveController, RecompileController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.record_passes import RecordPassesController
@@ -30,9 +30,17 @@ from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import overlay
-from irscope.tui.screens.dialogs import ActionScreen, PromptScreen
+from irscope.tui.screens.dialogs import OVERLAYS_CSS, ActionScreen, PromptScreen
 from irscope.tui.settings import Settings, StateFolder
-from irscope.tui.widgets.bars import KeyHints, MismatchBar, StageTabs, StatusLine, TableNote, TitleBar
+from irscope.tui.widgets.bars import (
+    KeyHints,
+    MismatchBar,
+    StageTabs,
+    StatusLine,
+    StoryBar,
+    TableNote,
+    TitleBar,
+)
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.line_view import ItemView, LineView
@@ -54,6 +62,7 @@ _HEIGHTS = [(0, "-tiny"), (16, "-short"), (30, "-normal"), (40, "-tall")]
 class CompareScreen(ActionScreen[None]):
     """Owns the panels and the controllers, and passes messages from the ones to the others."""
 
+    CSS_PATH = None  # irscope.tcss has its styles; parsing those of other screens takes longer than its paint
     KEYS = keys.MAIN_GROUPS
     PANELS: ClassVar[Sequence[type[LineView]]] = (
         VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
@@ -71,6 +80,7 @@ class CompareScreen(ActionScreen[None]):
     source_panel: SourcePanelController
     variant_panel: VariantPanelController
     findings: FindingsController
+    sizes: SizeController
     live: LiveController
     recompile_on_save: RecompileController
     timeline: TimelineController
@@ -106,6 +116,7 @@ class CompareScreen(ActionScreen[None]):
         self.texts = DiffView(id="texts")
         self.source = Vertical(id="source")
         self.source_view, self.outcomes_view = SourceView(), LineOutcomesView()
+        self.costs, self.divergence = StoryBar(id="costs"), StoryBar(id="divergence")
         self.findings_view = FindingsView(id="findings")
         self.search_bar = PanelSearch()
         self._status = StatusLine(id="status")
@@ -116,6 +127,7 @@ class CompareScreen(ActionScreen[None]):
         self.source_panel = SourcePanelController(self)
         self.variant_panel = VariantPanelController(self)
         self.findings = FindingsController(self)
+        self.sizes = SizeController(self)
         self._marks = LineMarksController(self)
         self.live = LiveController(self, live)
         self.recompile_on_save = RecompileController(self, live)
@@ -139,7 +151,9 @@ class CompareScreen(ActionScreen[None]):
         return LessonController(self, pages, self._lesson_view)
 
     def compose(self) -> ComposeResult:
-        """Yield the panels, from top to bottom."""
+        """Yield the panels, from top to bottom, in the styles for this size: Textual knows it later."""
+        for length, classes in zip(self.app.size, (_WIDTHS, _HEIGHTS), strict=True):
+            self.add_class(max(fit for fit in classes if fit[0] <= length)[1], update=False)
         yield self.title_bar
         yield self.table
         yield self.table_note
@@ -154,6 +168,8 @@ class CompareScreen(ActionScreen[None]):
                 yield self.outcomes_view
         if self._lesson_view is not None:
             yield self._lesson_view
+        yield self.costs
+        yield self.divergence
         yield self.findings_view
         yield self.search_bar
         yield self._status
@@ -174,6 +190,7 @@ class CompareScreen(ActionScreen[None]):
         self.bits.close()
 
     def _start(self) -> None:
+        self.app.stylesheet.read(OVERLAYS_CSS)
         self._session.save()
         self.table.measure(self.workspace, self.background)
         self.stages.start_comparing()
@@ -249,6 +266,10 @@ class CompareScreen(ActionScreen[None]):
     def _follow_cursor(self) -> None:
         self.update_status()
         self.source_panel.follow()
+
+    @on(LineView.Dragged)
+    def _drag(self, message: LineView.Dragged) -> None:
+        self.sizes.drag(message.view, message.lines)
 
     @on(ItemView.Chosen)
     def _open_item(self, message: ItemView.Chosen) -> None:

@@ -8,6 +8,7 @@ A dialog that asks for a line of text: a path, a line number.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -26,19 +27,29 @@ from irscope.tui.widgets.bars import KeyHints
 if TYPE_CHECKING:
     from irscope.tui.widgets.line_view import LineView
 
+# The style sheet of every screen but the main one.
+OVERLAYS_CSS = Path(__file__).with_name("overlays.tcss")
+
 
 class ActionScreen(Screen[ScreenResultType]):
     """A screen whose bindings are declared actions: see `bindings.Action`."""
 
+    CSS_PATH: ClassVar[Path | None] = OVERLAYS_CSS
     # The groups of keys of the screen itself, and its panels, some with keys of their own.
     KEYS: ClassVar[Sequence[KeyGroup]] = ()
     PANELS: ClassVar[Sequence[type[LineView]]] = ()
     _actions: ClassVar[Mapping[tuple[str, tuple[object, ...]], Action]] = {}
+    _is_styled = False
 
     def __init_subclass__(cls, **options: bool) -> None:
         super().__init_subclass__(**options)
         actions = {parse(action.action)[1:]: action for action in cls.BINDINGS if isinstance(action, Action)}
         cls._actions = {**cls._actions, **actions}
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Keep Textual from applying all styles again that mounting has just applied."""
+        event.refresh_styles = event.refresh_styles and self._is_styled
+        self._is_styled = True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys without a meaning here; disables those of actions that cannot act now."""

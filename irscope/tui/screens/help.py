@@ -26,7 +26,8 @@ SIGNS = (
     ("…", "On a tab: not compiled this far yet"),
     ("=#3", "In the table: machine code identical to that of #3"),
     ("before", "In the table: compiled before the last edit; now: after it"),
-    ("▲ ▼", "In the table: highest, lowest value; green good, red bad"),
+    ("▲ ▼", "In the table: the best value, green, and the worst, red, of a kernel; ↑ ↓: the column sorts"),
+    ("red row", "In the table: the variant failed or cannot be launched; a gray one is being compiled"),
     ("!launch", "In the table: cannot be launched; the status line says why"),
     ("!failed", "In the table: did not compile; the status line says why"),
 )

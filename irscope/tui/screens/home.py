@@ -241,7 +241,7 @@ class HomeScreen(FilteringScreen[None]):
         """End the thread that reads the lists."""
         self._lister.close()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
         """List what was opened meanwhile."""
         if self._start is None:
             self.action_refresh_lists()

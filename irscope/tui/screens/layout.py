@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -20,8 +20,9 @@ from irscope.tui.screens import OPEN_LAYOUTS
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
-from irscope.tui.widgets.grid_view import GridView, LayoutBar
-from irscope.workspace import ColorBy, DrawingOptions, LayoutComparison, LayoutDrawing, ValuePair
+from irscope.tui.widgets.grid_view import GridSide, GridView, LayoutBar
+from irscope.tui.widgets.search_bar import TypedNumber
+from irscope.workspace import DrawingOptions, Grid, LayoutComparison, LayoutDrawing, ValuePair, Window
 from irscope.workspace.variant_texts import PYTHON, written_stage
 
 if TYPE_CHECKING:
@@ -51,8 +52,13 @@ class LayoutScreen(DismissOnce[None]):
                 key("pageup", "cells_down(-1)", "Page up"),
                 key("tab,n", "value(1)", "Next tensor or buffer of the kernel", "value"),
                 key("shift+tab,N", "value(-1)", "Previous tensor or buffer"),
+                replace(
+                    key("comma", "element", "Who holds an element: type its indices, like 3,5", "owner"),
+                    key_display="3,5",
+                ),
                 key("z", "whole", "Show the whole tensor, or the part that repeats", "whole"),
-                key("c", "compact", "Compact: all of it by warp, thread and register, or bank", "compact"),
+                key("v", "view", "Put the next view first: by thread, register, warp or bank", "view"),
+                key("c", "color", "Color only what differs between A and B, or every cell", "color"),
                 key("s", "swizzle", "Show shared memory without or with its swizzle", "swizzle"),
                 key(
                     "w",
@@ -94,14 +100,17 @@ class LayoutScreen(DismissOnce[None]):
         self._view = GridView()
         self._index = 0
         self._options = DrawingOptions()
-        # The property that colors the compact view; None: the view is not compact.
-        self._color_by: ColorBy | None = None
-        # Per side what it has on its own, then what both have.
-        self._descriptions: list[str] = []
-        self._common = ""
+        # Whether the whole tensor is shown, and whether cells that A and B have in common are colored, too.
+        self._whole = self._every = False
+        # How many times the user asked for the next view.
+        self._turns = 0
+        self._typed = TypedNumber(",")
+        # What the drawings say, and why the typed element is not shown.
+        self._sentences: list[Label] = []
+        self._problem = ""
 
     def compose(self) -> ComposeResult:
-        """Yield the title, the grids, the cell under the cursor and a description per side, the keys."""
+        """Yield the title, the grids, how they differ, the element under the cursor, the keys."""
         yield LayoutBar(id="layout-title")
         yield self._view
         yield LayoutBar(id="layout-difference")
@@ -141,40 +150,35 @@ class LayoutScreen(DismissOnce[None]):
         if value is None:
             self._set_title([Label(" No tensor of this kernel has a layout ", "problem")])
             return
-        drawings = layouts.draw(value, self._drawing_options(layouts, value))
-        self._view.show([drawing.grid for drawing in drawings])
-        number = Label(f" {self._index + 1} of {len(layouts.values)} ", "value")
-        self._set_title(
+        options = self._drawing_options(layouts, value)
+        drawings = layouts.draw(value, options)
+        panes = layouts.panes(value, drawings, options, self._every)
+        is_line = len(value.tensor.layout_shape) == 1 and options.access is None
+        self._view.show(
             [
-                number,
-                *self._map_label(layouts, value),
-                *self._stage_label(),
-                *(Label(f" {head} ", "name") for head in self._pair.headings() if head),
+                GridSide(drawing.grid.title, _turned(grids, self._turns), is_line)
+                for drawing, grids in zip(drawings, panes, strict=True)
             ]
         )
         bar = self.query_one("#layout-difference", LayoutBar)
         difference = layouts.difference(value)
         bar.display = bool(difference)
-        bar.set_labels([Label(" B compared with A: ", "note"), Label(difference, "value")])
-        self._descriptions, self._common = _descriptions(drawings)
+        compared = len(panes) > 1 and not self._every
+        differing = any(cell and cell.group >= 0 for grid in panes[-1] for row in grid.cells for cell in row)
+        note = "" if not compared or differing else "; equal in this part"
+        bar.set_labels([Label(" B compared with A: ", "note"), Label(f"{difference}{note}", "value")])
+        self._sentences = _sentences(drawings)
         self._describe()
 
     def _drawing_options(self, layouts: LayoutComparison, value: ValuePair) -> DrawingOptions:
-        """Return the options with the size of a cell of the compact view, if that is on."""
+        """Return the options with the size of a cell of the whole tensor, if that is shown."""
         choices = layouts.color_choices(value)
-        if self._color_by is None or not choices or self._options.access is not None:
+        if not self._whole or not choices or self._options.access is not None:
             return self._options
-        by = self._color_by if self._color_by in choices else choices[0]
-        if self._options.whole:
-            return replace(self._options, cell=(1, 1), color_by=by)
-        shapes, panes = layouts.shapes(value), self._view.panes()
-        maps = [self._options.as_map(shapes, rows, columns, by) for rows, columns in panes]
+        shapes = layouts.shapes(value)
+        rooms = self._view.rooms(len(shapes), len(choices))
+        maps = [self._options.as_map(shapes, rows, columns) for rows, columns in rooms]
         return min(maps, key=lambda options: prod(options.cell or ()))
-
-    def _map_label(self, layouts: LayoutComparison, value: ValuePair) -> list[Label]:
-        """Return the meaning of the glyphs in the compact view."""
-        by = self._drawing_options(layouts, value).color_by
-        return [Label(f" by {by.value} ", "note")] if by is not None else []
 
     def _stage_label(self) -> list[Label]:
         """Return whether the layouts of a Gluon kernel are shown as written or as lowered."""
@@ -188,26 +192,70 @@ class LayoutScreen(DismissOnce[None]):
 
     @on(GridView.CellMoved)
     def _describe(self) -> None:
-        """Describe the cell under the cursor and the drawing, for each side."""
-        cells = self._view.cells()
+        """Describe the element under the cursor in each side, and the drawing."""
+        layouts, value = self._layouts, self._value
+        if layouts is None or value is None:
+            return
+        count = Label(f" {self._index + 1} of {len(layouts.values)} ", "value")
+        headings = [Label(f" {heading} ", "name") for heading in self._pair.headings() if heading]
+        typed = [Label(f" element {self._typed.text} ", "value")] if self._typed.text else []
+        problem = [Label(f" {self._problem} ", "problem")] if self._problem else []
+        self._set_title([count, *self._stage_label(), *headings, *typed, *problem])
+        texts = self._element_texts(layouts, value)
+        same = len(texts) > 1 and texts[0] == texts[1]
         for index, letter in enumerate("AB"):
             bar = self.query_one(f"#layout-{letter.lower()}", LayoutBar)
-            bar.display = index < len(self._descriptions)
+            bar.display = index < len(texts) and bool(texts[index]) and not (same and index)
             if bar.display:
-                cell = cells[index] if index < len(cells) else None
-                position = [Label(f" {cell.description} ", "value")] if cell else []
-                name = Label(f" {letter} " if len(self._descriptions) > 1 else " ", "name")
-                bar.set_labels([name, *position, Label(f" {self._descriptions[index]} ", "note")])
+                name = "" if len(texts) == 1 else " A, B " if same else f" {letter} "
+                bar.set_labels([Label(name, "name"), Label(f" {texts[index]}", "value")])
         both = self.query_one("#layout-both", LayoutBar)
-        both.display = bool(self._common)
-        both.set_labels([Label(" A, B ", "name"), Label(f" {self._common} ", "note")])
+        both.display = bool(self._sentences)
+        both.set_labels(self._sentences)
+
+    def _element_texts(self, layouts: LayoutComparison, value: ValuePair) -> list[str]:
+        """Return what holds the element under the cursor in each side, or what the cell of an access is."""
+        if self._options.access is not None and layouts.access_count(value):
+            return [cell.description if cell else "" for cell in self._view.cells()]
+        row, column = self._view.cursor
+        rank = len(value.tensor.layout_shape)
+        element = (*(0,) * (rank - 3), *((self._options.window.plane,) * (rank > 2)), row, column)[-rank:]
+        texts = layouts.element_texts(value, element, self._options.swizzle)
+        name = f"element ({', '.join(map(str, element))}): "
+        return [f"{name}{text or 'none'}" for text in texts] if any(texts) else []
 
     # Actions.
 
+    def on_key(self, event: events.Key) -> None:
+        """Go to the element whose indices are typed."""
+        if self._typed.take(event):
+            self._go_to_typed()
+
+    def _go_to_typed(self) -> None:
+        """Go to the typed element: the cursor, and the part that is drawn."""
+        layouts, value = self._layouts, self._value
+        numbers = [int(number) for number in self._typed.text.split(",") if number]
+        self._problem = ""
+        if layouts is not None and value is not None and numbers:
+            shape = max(tensor.layout_shape for tensor in (value.a, value.b) if tensor)
+            element = (*numbers, *(0,) * (len(shape) - len(numbers)))
+            if len(element) == len(shape) and all(map(int.__lt__, element, shape)):
+                window = layouts.window_around(value, element)
+                self._options = replace(self._options, window=window, access=None)
+                self._view.cursor = (0, element[0]) if len(shape) == 1 else (element[-2], element[-1])
+            else:
+                sizes = " x ".join(map(str, shape))
+                self._problem = f"no element {self._typed.text}: {value.name} is {sizes}"
+        self._show()
+
+    def action_element(self) -> None:
+        """Say how to type an element."""
+        self.notify("Type the indices of an element, for example 3,5")
+
     def action_cell(self, rows: int, columns: int) -> None:
         """Move the cursor."""
-        row, column = self._view.cursor
-        self._view.cursor = (row + rows, column + columns)
+        self._problem = ""
+        self._view.move(rows, columns)
 
     def action_cells_down(self, pages: int) -> None:
         """Move the cursor by a page."""
@@ -217,21 +265,23 @@ class LayoutScreen(DismissOnce[None]):
         """Show another tensor of the kernel."""
         if self._layouts is not None and self._layouts.values:
             self._index = (self._index + step) % len(self._layouts.values)
-            self._options = replace(self._options, access=None)
+            self._options = replace(self._options, access=None, window=Window())
+            self._view.cursor = (0, 0)
             self._show()
 
     def action_whole(self) -> None:
-        """Show the whole tensor, or the part that repeats."""
-        self._options = replace(self._options, whole=not self._options.whole)
+        """Show maps of the whole tensor, or the part that repeats."""
+        self._whole = not self._whole
         self._show()
 
-    def action_compact(self) -> None:
-        """Show all of the value with a glyph per cell: by warp, by thread, by register; then cells again."""
-        if self._layouts is None or self._value is None:
-            return
-        order = [None, *self._layouts.color_choices(self._value)]
-        index = order.index(self._color_by) if self._color_by in order else min(1, len(order) - 1)
-        self._color_by = order[(index + 1) % len(order)]
+    def action_view(self) -> None:
+        """Put the next view of the elements first: by thread, register, warp or bank."""
+        self._turns += 1
+        self._show()
+
+    def action_color(self) -> None:
+        """Color every cell, or only those that differ between A and B."""
+        self._every = not self._every
         self._show()
 
     def action_swizzle(self) -> None:
@@ -266,19 +316,29 @@ class LayoutScreen(DismissOnce[None]):
 
     def action_explain(self) -> None:
         """Explains the terms in the descriptions of the layouts."""
-        explain_line(self.app, " ".join(self._descriptions))
+        explain_line(self.app, " ".join(label.text for label in self._sentences))
 
     def action_close(self) -> None:
         """Return to the texts."""
         self.dismiss(None)
 
 
-def _descriptions(drawings: Sequence[LayoutDrawing]) -> tuple[list[str], str]:
-    """Return the sentences that only one side has, per side, and those of both, each in one line."""
+def _turned(grids: Sequence[Grid], turns: int) -> list[Grid]:
+    """Return the grids in the same order around a ring, another one first."""
+    first = turns % len(grids)
+    return [*grids[first:], *grids[:first]]
+
+
+def _sentences(drawings: Sequence[LayoutDrawing]) -> list[Label]:
+    """Return the sentences of both sides, then those of each."""
     texts = [list(drawing.sentences or drawing.grid.notes) for drawing in drawings]
-    common = [sentence for sentence in texts[0] if sentence in texts[1]] if len(texts) > 1 else []
-    side_texts = [" ".join(sentence for sentence in text if sentence not in common) for text in texts]
-    return side_texts, " ".join(common)
+    common = [sentence for sentence in texts[0] if sentence in texts[-1]]
+    labels = [Label(" A, B ", "name")] if common and len(texts) > 1 else []
+    labels.append(Label(f" {' '.join(common)}", "note"))
+    for letter, text in zip("AB", texts, strict=False):
+        if own := [sentence for sentence in text if sentence not in common]:
+            labels += [Label(f"  {letter}  ", "name"), Label(" ".join(own), "note")]
+    return labels
 
 
 def _names_on_line(main: CompareScreen) -> tuple[list[str], bool]:

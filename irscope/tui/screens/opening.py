@@ -18,6 +18,7 @@ from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.background import INTERVAL, SourceWatch
 from irscope.tui.live_connection import LiveConnection
+from irscope.tui.screens.dialogs import OVERLAYS_CSS
 from irscope.tui.widgets.bars import KeyHints
 from irscope.workspace.live import Planned, Refused, Unchanged
 
@@ -57,6 +58,7 @@ class OptionsArea(TextArea):
 class OpeningScreen(Screen[None]):
     """Waits for the plan."""
 
+    CSS_PATH = OVERLAYS_CSS
     BINDINGS: ClassVar[list[BindingType]] = [keys.RECOMPILE]
 
     class Ready(Message):

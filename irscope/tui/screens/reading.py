@@ -70,9 +70,9 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
         """Goes to the next or previous match; wraps around."""
         search = self.search_bar
         search.find()
-        if not search.rows:
-            self.notify(str(search) or "Search with / first", markup=False)
         search.go_to_next(direction)
+        self.app.clear_notifications()
+        self.notify(str(search) or "Search with / first", timeout=2, markup=False)
 
     @on(Input.Changed, "#search")
     def _search(self, message: Input.Changed) -> None:

@@ -28,7 +28,7 @@ from irscope.model.text import display_line
 from irscope.tui.paint import ELLIPSIS, cell, fitted
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets.diff_view import DiffView
-from irscope.workspace import Change, Detail, Workspace
+from irscope.workspace import Detail, Workspace
 
 if TYPE_CHECKING:
     from irscope.tui.widgets.search_bar import PanelSearch
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 # Notes of stages that have not been compared.
 _OPEN = ("·", "…")
 _TIP_STYLES = {"A": "mark--a", "B": "mark--b"}
-# Help and quit, the last two hints, and the hints of a panel that come before those of the screen.
-_LAST, _OWN = 2, 4
+# Help, the palette and quit, the last hints, and the hints of a panel that come before those of the screen.
+_LAST, _OWN = 3, 4
 
 
 @dataclass(frozen=True)
@@ -155,14 +155,14 @@ class StageTabs(Bar):
 
 
 class StatusLine(Bar):
-    """`120/281  change 3/41  shapes too  layout, shape   3 added, 0 removed, 41 shapes`."""
+    """`120/281  change 3/41  shapes too   3 added, 0 removed, 41 shapes`."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"position", "kinds", "summary", "no-match"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"position", "summary", "no-match"}
 
     def show_position(
         self, texts: DiffView, detail: Detail, search: PanelSearch, summary: str, progress: str = ""
     ) -> None:
-        """Show the cursor's position, the detail, the search, and how the row and the stage differ.
+        """Show the cursor's position, the detail, the search, and how the stage differs.
 
         `progress` is how much of the capture there is, if it is incomplete.
         """
@@ -176,17 +176,26 @@ class StatusLine(Bar):
             position.append(detail.value)
         if texts.located and is_stage:
             position.append("locations")
-        change = page.rows[row].change if page.rows else Change.EQUAL
-        kinds = ", ".join((kind.name or "").lower() for kind in Change if kind and kind in change)
         parts = (
             ("  ".join(position), "position"), (str(search), "no-match" if search.fails else "position"),
-            (progress, "position"), (kinds, "kinds"), (summary, "summary"),
+            (progress, "position"), (summary, "summary"),
         )  # fmt: skip
         self.set_labels([Label(f" {text} ", style) for text, style in parts if text])
 
     def show_message(self, message: str) -> None:
         """Show a message instead of the position."""
         self.set_labels([Label(f" {message} ", "summary")])
+
+
+class StoryBar(Bar):
+    """A line about A and B; without a text, the bar is hidden. A click runs its action."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"story"}
+
+    def show(self, text: str, action: str = "") -> None:
+        """Show a text."""
+        self.set_class(not text, "-empty")
+        self.set_labels([Label(f" {text}", "story", action)])
 
 
 class KeyHints(Bar):

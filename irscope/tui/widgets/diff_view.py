@@ -19,7 +19,7 @@ from irscope.tui.minimap import Minimap
 from irscope.tui.page import Page
 from irscope.tui.paint import fitted
 from irscope.tui.row_painter import Columns, RowPainter
-from irscope.tui.widgets.line_view import HEADING
+from irscope.tui.widgets.line_view import HEADING, ItemView
 from irscope.tui.widgets.page_view import PageView
 from irscope.workspace import LineMarks
 from irscope.workspace.stage_marks import NO_MARKS
@@ -28,8 +28,8 @@ from irscope.workspace.stage_marks import NO_MARKS
 _FOOTER_FROM, _TWO_FROM = 6, 20
 # The width of a column from which on it has the lines of Python.
 _PYTHON_FROM = 56
-# After a change that is too long for its lines.
-_MORE = " Enter: all"
+# And from which on it also has their shares of what runs.
+_SHARES_FROM = 78
 
 
 class DiffView(PageView):
@@ -41,14 +41,9 @@ class DiffView(PageView):
             key("l,right", "pan(8)", "Scroll right"),
             key("h,left", "pan(-8)", "Scroll left"),
             key("0", "pan_home", "Scroll back to the start of the lines"),
-            key("Z", "wrap", "Wrap long lines, or cut them at the edge"),
+            key("Z", "wrap", "Wrap long lines, to see each change in full, or cut them"),
             key("V", "gauge", "Show or hide the register pressure of each line (SASS, PTX, AMDGCN)"),
-            key(
-                "enter",
-                "open_fold",
-                "Unfold the lines under the cursor, or show a long change in full",
-                "open",
-            ),
+            key("enter", "open_fold", "Unfold the lines, or go to what the finding is about", "open"),
         ),
     )
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -68,8 +63,6 @@ class DiffView(PageView):
         # Whether the user scrolled sideways since the last jump.
         self._panned = False
         self._wrapped = False
-        # The screen lines of the change under the cursor if it is shown in full, else 0.
-        self._whole_change = 0
         self._located = False
         self._strips: dict[tuple[int, int, bool, str], Strip] = {}
         # The state that the painter of the lines was made for, and the painter.
@@ -144,12 +137,11 @@ class DiffView(PageView):
         self._lay_out(*place)
 
     def action_open_fold(self) -> None:
-        """Unfolds the rows under the cursor; shows a long change in full, or short again."""
+        """Unfold the rows under the cursor, or go to what the finding is about."""
         if self._at_fold(self.cursor):
             self._open(self.cursor)
-        elif self._whole_change or len(self._details()) > self.footer_height:
-            self._whole_change = 0 if self._whole_change else len(self._details())
-            self._footer_changed()
+        else:
+            self.post_message(ItemView.Chosen(self))
 
     def on_click(self, event: events.Click) -> None:
         """Unfold a fold that is clicked; on the minimap, go to the clicked position."""
@@ -200,9 +192,6 @@ class DiffView(PageView):
     def watch_cursor(self, old: int, new: int) -> None:
         """Show the change of the new line."""
         super().watch_cursor(old, new)
-        if self._whole_change:
-            self._whole_change = 0
-            self._footer_changed()
         footer = self.footer_height
         area = self.area
         self.refresh(Region(0, area.height - footer, area.width, footer))
@@ -314,10 +303,13 @@ class DiffView(PageView):
         two = self._page.right is not None and not self._layout.unified
         columns = Columns(self._page, self._text_width, two)
         digits = max(marks.longest_python for marks in self._marks)
-        if digits and columns.width_of(False) >= _PYTHON_FROM:
-            columns = replace(columns, python=len("py ") + digits)
+        width = columns.width_of(False)
+        if digits and width >= _PYTHON_FROM:
+            shares = width >= _SHARES_FROM and any(any(marks.runs.values()) for marks in self._marks)
+            python = len("py ") + digits + shares * row_painter.SHARES
+            columns = replace(columns, python=python, shares=shares)
         has_pressure = any(marks.pressure for marks in self._marks)
-        wide = columns.width_of(False) >= minimap.GAUGE_NARROWEST
+        wide = width >= minimap.GAUGE_NARROWEST
         if has_pressure and (wide if self._wants_gauge is None else self._wants_gauge):
             return replace(columns, gauge=minimap.GAUGE_WIDTH)
         return columns
@@ -352,8 +344,6 @@ class DiffView(PageView):
         height = self.outer_size.height
         if height < _FOOTER_FROM or self._page.left.language is None:
             return 0
-        if self._whole_change:
-            return min(self._whole_change, height // 2)
         return 2 if height >= _TWO_FROM else 1
 
     def draw_footer(self, part: int, width: int) -> Strip:
@@ -361,10 +351,7 @@ class DiffView(PageView):
         base, rows = self.style("detail"), self._details()
         segments = rows[part] if part < len(rows) else []
         if part + 1 == self.footer_height and len(rows) > self.footer_height:
-            hint = Segment(_MORE, base)
-            return Strip(
-                [*fitted([*segments, Segment(paint.ELLIPSIS, base)], width - len(_MORE), base), hint], width
-            )
+            segments.append(Segment(paint.ELLIPSIS, base))
         return Strip(fitted([Segment(" ", base), *segments], width, base), width)
 
     def _details(self) -> list[list[Segment]]:
@@ -384,9 +371,3 @@ class DiffView(PageView):
             change_pieces.append(row_painter.GAP)
         width = max(self.area.width - 2, 1)
         return row_painter.rows([*change_pieces, *notes], width, self.style("detail"), self)
-
-    def _footer_changed(self) -> None:
-        """Make room for another number of lines at the bottom."""
-        self.lines_changed()
-        self._map = self._new_map()
-        self.reveal(self.cursor)

@@ -103,10 +103,12 @@ class FindingsView(ItemView[_ScreenLine]):
 
     def set_findings(self, findings: Sequence[FindingRow], main: int = 0, note: str = "") -> None:
         """Show the first `main` findings, or all; a `note` replaces their number in the heading."""
-        if [row.finding for row in findings] != [row.finding for row in self._all]:
-            self.cursor = 0
+        fresh = [row.finding for row in findings] != [row.finding for row in self._all]
         self._all, self._main, self._note = findings, main, note
         self._wrap()
+        if fresh:  # what differs in a column is already on the line above
+            located = (i for i, row in enumerate(self.findings) if self.one_line and row.target.line)
+            self.cursor = self._first_line(next(located, 0))
 
     def step(self, direction: int) -> None:
         """Move to the next (1) or previous (-1) finding; past the last one, to the first."""

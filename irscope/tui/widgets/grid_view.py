@@ -1,10 +1,11 @@
-"""The grids of A's and B's layouts, side by side or below each other, with a cursor."""
+"""The grids of A's and B's layouts, side by side, each with its maps, and a cursor on an element."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -23,11 +24,12 @@ from irscope.workspace import Grid, GridCell
 _GROUPS = 8
 # The lines of a pane above its cells: the title and the labels of the columns.
 _HEAD = 2
-# The room for the labels of rows next to a compact grid.
+# The room for the labels of rows next to a map, and between two panes.
 _MARGIN = 5
-# Below this height, two grids do not fit below each other.
-_STACKED_FROM = 12
-_STYLES = {f"cell--{group}{shade}" for group in range(_GROUPS) for shade in "ab"}
+_GAP = 2
+# The fewest lines in which a pane is shown, cut.
+_LEAST_LINES = 6
+_STYLES = {f"cell--{group}{shade}" for group in (*range(_GROUPS), "equal") for shade in "ab"}
 
 
 class LayoutBar(WrappedBar):
@@ -36,10 +38,20 @@ class LayoutBar(WrappedBar):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "value", "problem"}
 
 
-class GridView(Widget, can_focus=True):
-    """One or two grids; the cursor is on the same element in both.
+@dataclass(frozen=True)
+class GridSide:
+    """A variant's grids, and the heading above them. `line`: of a tensor with one dimension."""
 
-    `cursor` is a row and a column of the first grid.
+    heading: str
+    grids: Sequence[Grid]
+    line: bool = False
+
+
+class GridView(Widget, can_focus=True):
+    """The grids of one or two variants; the cursor is on the same element in all of them.
+
+    `cursor` is a row and a column of elements; of a grid whose rows have names, of cells. Of a tensor with
+    one dimension, the column is the element.
     """
 
     ALLOW_SELECT = False
@@ -48,195 +60,211 @@ class GridView(Widget, can_focus=True):
     cursor: var[tuple[int, int]] = var((0, 0), init=False)
 
     class CellMoved(Message):
-        """The cursor moved to another cell."""
+        """The cursor moved to another element."""
 
     class Resized(Message):
         """The view has another size."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._panes: Sequence[_Pane] = ()
+        self._headings: Sequence[str] = ()
+        self._sides: Sequence[Sequence[_Pane]] = ()
 
-    def show(self, grids: Sequence[Grid]) -> None:
-        """Draws grids; the cursor stays if it can."""
-        before = [*self._panes, *[None] * len(grids)]
-        self._panes = [_Pane.from_grid(grid, old) for grid, old in zip(grids, before, strict=False)]
-        self.cursor = self.validate_cursor(self.cursor)
-        self._follow()
-
-    def validate_cursor(self, cursor: tuple[int, int]) -> tuple[int, int]:
-        """Keep the cursor within the first grid."""
-        if not self._panes:
-            return 0, 0
-        grid = self._panes[0].grid
-        return max(0, min(cursor[0], len(grid.rows) - 1)), max(0, min(cursor[1], len(grid.columns) - 1))
-
-    def watch_cursor(self) -> None:
-        """Scrolls to the cursor."""
+    def show(self, sides: Sequence[GridSide]) -> None:
+        """Draw the grids of each side; the cursor stays if it can."""
+        self._headings = [side.heading for side in sides]
+        self._sides = [[_Pane.from_grid(grid, side.line) for grid in side.grids] for side in sides]
+        _arrange(self._sides, self._width, self.size.height - 1)
         self._follow()
         self.post_message(self.CellMoved())
 
+    def watch_cursor(self) -> None:
+        """Scroll to the cursor."""
+        self._follow()
+        self.post_message(self.CellMoved())
+
+    def move(self, rows: int, columns: int) -> None:
+        """Move the cursor by cells of the first grid."""
+        if self._sides:
+            pane = max((panes[0] for panes in self._sides), key=lambda pane: len(pane.grid.cells))
+            self.cursor = pane.element(pane.row + rows, pane.column + columns)
+
     def cells(self) -> list[GridCell | None]:
-        """Return the cell under the cursor in each grid."""
-        return [
-            pane.grid.cells[pane.row][pane.column] if pane.grid.rows and pane.grid.columns else None
-            for pane in self._panes
-        ]
+        """Return the cell under the cursor in each side's first grid."""
+        return [panes[0].cell for panes in self._sides]
 
     def page(self) -> int:
         """Return how many rows of cells fit on the screen."""
-        return max(1, self._pane_size()[1] - _HEAD - self._has_legend)
+        return max((panes[0].page for panes in self._sides), default=1)
+
+    def rooms(self, sides: int, maps: int) -> Iterator[tuple[int, int]]:
+        """Yield the rows and columns of cells that each of a side's `maps` can have, however arranged."""
+        for across in range(1, maps + 1):
+            down = -(-maps // across)
+            rows = (self.size.height - 1) // down - _HEAD - (down > 1)
+            yield max(1, rows), max(1, self.size.width // max(sides, 1) // across - _MARGIN - _GAP)
 
     def on_resize(self) -> None:
-        """Keep the cursor on screen."""
-        self._follow()
+        """Have the grids drawn for the new size."""
         self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked cell of the first grid."""
-        width, height = self._pane_size()
-        if not self._panes or event.x >= width or not _HEAD <= event.y < height:
-            return
-        pane = self._panes[0]
-        column = pane.left + max(0, event.x - pane.margin) // pane.size
-        self.cursor = self.validate_cursor((pane.top + event.y - _HEAD, column))
+        """Move the cursor to the clicked cell."""
+        side = min(event.x // self._width, len(self._sides) - 1)
+        for pane in self._sides[side] if self._sides else ():
+            x, y = event.x - side * self._width - pane.x, event.y - 1 - pane.y
+            if 0 <= x < pane.width and _HEAD <= y < pane.height:
+                row, column = pane.top + y - _HEAD, pane.left + max(0, x - pane.margin) // pane.size
+                self.cursor = pane.element(row, column)
 
     def render_line(self, y: int) -> Strip:
-        """Draws a line of the grids."""
-        width, height = self._pane_size()
-        panes = self._panes
-        if width == self.size.width and len(panes) > 1:  # below each other
-            panes, y = (panes[:1], y) if y < height else (panes[1:], y - height)
+        """Draw a line of the grids."""
         segments: list[Segment] = []
-        for pane in panes:
-            segments += fitted(self._line(pane, y, width), width, self.rich_style)
+        for heading, panes in zip(self._headings, self._sides, strict=True):
+            line: list[Segment] = []
+            if y == 0:
+                text = clipped(display_line(heading), self._width - 1)
+                line.append(Segment(text, self.get_component_rich_style("title")))
+            for pane in panes:
+                if 0 <= y - 1 - pane.y < pane.height:
+                    line = [*fitted(line, pane.x, self.rich_style), *self._line(pane, y - 1 - pane.y)]
+            segments += fitted(line, self._width, self.rich_style)
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
 
-    def _line(self, pane: _Pane, y: int, width: int) -> list[Segment]:
-        grid = pane.grid
-        end = pane.left + pane.columns(width)
-        if y == 0:
-            title = clipped(display_line(grid.title), width - 1)
-            return [Segment(title, self.get_component_rich_style("title"))]
+    def _line(self, pane: _Pane, y: int) -> list[Segment]:
+        grid, end = pane.grid, pane.left + pane.page_columns
         label = self.get_component_rich_style("label")
+        if y == 0:
+            return fitted([Segment(grid.title, label + Style(bold=True))], pane.width, self.rich_style)
         if y == 1:
             names = grid.ruler(pane.size, slice(pane.left, end))
-            return [Segment((" " * pane.margin + names)[:width], label)]
+            return fitted([Segment(" " * pane.margin + names, label)], pane.width, self.rich_style)
         row = pane.top + y - _HEAD
-        if grid.compact and y - _HEAD == min(len(grid.rows), self.page()):
-            return self._legend(pane)
-        if row >= len(grid.rows) or y - _HEAD >= self.page():
-            return []
         columns = range(pane.left, min(end, len(grid.columns)))
-        name = Segment(grid.rows[row].rjust(pane.margin - 1) + " ", label)
-        return [name, *(self._cell(pane, row, column) for column in columns)]
+        line = [Segment(grid.rows[row].rjust(pane.margin - 1) + " ", label)]
+        line += [self._cell(pane, row, column) for column in columns]
+        return fitted(line, pane.width, self.rich_style)
 
     def _cell(self, pane: _Pane, row: int, column: int) -> Segment:
         cell, at_cursor = pane.grid.cells[row][column], (row, column) == (pane.row, pane.column)
-        style = self.rich_style if cell is None else self.cell_style(cell.group, cell.shade)
+        style = self.rich_style if cell is None else self.cell_style(cell)
         if at_cursor:
             style = self.get_component_rich_style("cell--cursor")
         text = cell.label if cell else "."
-        if pane.grid.compact:
-            return Segment(text, style + Style(underline=True) if at_cursor else style)
-        return Segment((f"[{text}]" if at_cursor else f" {text}").ljust(pane.size), style)
+        return Segment(text if pane.grid.compact else f" {text}".ljust(pane.size), style)
 
-    def _legend(self, pane: _Pane) -> list[Segment]:
-        """Draw the legend of the glyphs."""
-        blank = self.rich_style
-        pieces = [Segment(" " * (pane.margin - 1), blank)]
-        for group, text in pane.grid.legend:
-            pieces += [Segment(" ", blank), Segment(f" {text} ", self.cell_style(group))]
-        return pieces
-
-    def cell_style(self, group: int, shade: int = 0) -> Style:
-        """Return the colors of a group's cells."""
-        return self.get_component_rich_style(f"cell--{group % _GROUPS}{'ab'[shade % 2]}")
+    def cell_style(self, cell: GridCell) -> Style:
+        """Return the colors of a cell's group."""
+        group = "equal" if cell.group < 0 else str(cell.group % _GROUPS)
+        return self.get_component_rich_style(f"cell--{group}{'ab'[cell.shade % 2]}")
 
     @property
-    def _has_legend(self) -> bool:
-        return any(pane.grid.compact for pane in self._panes)
-
-    def panes(self) -> list[tuple[int, int]]:
-        """Return the sizes that a pane of two grids can have, in cells of a compact grid.
-
-        The first is that of panes side by side, the second that of panes below each other.
-        """
-        width, height = self.size
-        margin, head = _MARGIN, _HEAD + 1
-        sizes = [(height - head, width // 2 - margin), (height // 2 - head, width - margin)]
-        return sizes if height >= _STACKED_FROM else sizes[:1]
-
-    def _pane_size(self) -> tuple[int, int]:
-        """Return the width and height of a grid's part of the screen.
-
-        The grids are side by side, or below each other if more cells fit then.
-        """
-        width, height = self.size
-        if len(self._panes) < 2:
-            return max(1, width), max(1, height)
-        beside, below = (max(1, width // 2), max(1, height)), (max(1, width), max(1, height // 2))
-        if height < _STACKED_FROM or self._visible(*beside) >= self._visible(*below):
-            return beside
-        return below
-
-    def _visible(self, width: int, height: int) -> int:
-        """Return how many cells of all grids fit in panes of this size."""
-        count = 0
-        for pane in self._panes:
-            columns = min(len(pane.grid.columns), max(0, width - pane.margin) // pane.size)
-            count += min(len(pane.grid.rows), height - _HEAD) * columns
-        return count
+    def _width(self) -> int:
+        """Return the width of a side."""
+        return max(1, self.size.width // max(len(self._sides), 1))
 
     def _follow(self) -> None:
-        """Scrolls each grid to the cursor.
-
-        In the second grid, it is on the cell of the same element if rows are numbered.
-        """
-        tall, width = self.page(), self._pane_size()[0]
-        for index, pane in enumerate(self._panes):
-            pane.row, pane.column = self.cursor
-            if index:
-                first = self._panes[0].grid
-                pane.row = _same(first.rows, pane.grid.rows, pane.row)
-                pane.column = _same(first.columns, pane.grid.columns, pane.column)
-            pane.top = max(pane.row - tall + 1, min(pane.top, pane.row))
-            pane.left = max(pane.column - pane.columns(width) + 1, min(pane.left, pane.column))
+        """Scroll each pane to the cell with the element under the cursor."""
+        for pane in (pane for panes in self._sides for pane in panes):
+            pane.go_to(self.cursor)
         self.refresh()
 
 
 @dataclass
 class _Pane:
-    """A grid, where its cursor is, and its first row and column on screen.
+    """A grid, where it is within its side, where its cursor is, and its first row and column on screen.
 
-    `margin` is the width of the labels of rows, `size` that of a cell, including the cursor's brackets.
+    `margin` is the width of the labels of rows, `size` that of a cell with the blank before it.
     """
 
     grid: Grid
     margin: int
     size: int
+    starts: tuple[Sequence[int], Sequence[int]]
+    line: bool
+    x: int = 0
+    y: int = 0
+    width: int = 0
+    height: int = 0
     row: int = 0
     column: int = 0
     top: int = 0
     left: int = 0
 
     @classmethod
-    def from_grid(cls, grid: Grid, before: _Pane | None) -> _Pane:
-        """Measure a grid, which is scrolled as the one before."""
+    def from_grid(cls, grid: Grid, line: bool) -> _Pane:
+        """Measure a grid."""
         size = 1
         if not grid.compact:
             labels = [len(cell.label) for row in grid.cells for cell in row if cell]
-            size = max([*labels, *map(len, grid.columns), 1]) + 2
+            size = max([*labels, *map(len, grid.columns), 1]) + 1
         margin = max(map(len, grid.rows), default=0) + 1
-        return cls(grid, margin, size, top=before.top if before else 0, left=before.left if before else 0)
+        return cls(grid, margin, size, (_starts(grid.rows), _starts(grid.columns)), line)
 
-    def columns(self, width: int) -> int:
-        """Return how many columns fit in a pane."""
-        return max(1, (width - self.margin) // self.size)
+    @property
+    def whole_size(self) -> tuple[int, int]:
+        """Return the width and height of all cells with the labels and the title."""
+        width = self.margin + len(self.grid.columns) * self.size
+        return max(width, len(self.grid.title)), _HEAD + len(self.grid.rows)
+
+    @property
+    def page(self) -> int:
+        """Return how many rows are on screen."""
+        return max(1, self.height - _HEAD)
+
+    @property
+    def page_columns(self) -> int:
+        """Return how many columns are on screen."""
+        return max(1, (self.width - self.margin) // self.size)
+
+    @property
+    def cell(self) -> GridCell | None:
+        """Return the cell under the cursor."""
+        return self.grid.cells[self.row][self.column] if self.grid.rows and self.grid.columns else None
+
+    def go_to(self, element: tuple[int, int]) -> None:
+        """Move the cursor to the cell of an element, and scroll to it."""
+        (rows, columns), (row, column) = self.starts, element
+        self.row = _last_before(rows, column if self.line else row)
+        self.column = _last_before(columns, column - rows[self.row] if self.line and rows else column)
+        self.top = max(self.row - self.page + 1, min(self.top, self.row))
+        self.left = max(self.column - self.page_columns + 1, min(self.left, self.column))
+
+    def element(self, row: int, column: int) -> tuple[int, int]:
+        """Return the first element of the cell at a row and a column, or of the nearest cell."""
+        rows, columns = self.starts
+        if not rows or not columns:
+            return 0, 0
+        first = rows[max(0, min(row, len(rows) - 1))], columns[max(0, min(column, len(columns) - 1))]
+        return (0, sum(first)) if self.line else first
 
 
-def _same(first: Sequence[str], own: Sequence[str], at: int) -> int:
-    """Return the index in `own` of the label that corresponds to label `at` of `first`."""
-    if at < len(first) and all(label.isdecimal() for label in (*own, first[at])):
-        at = bisect_right([int(label) for label in own], int(first[at])) - 1
-    return max(0, min(at, len(own) - 1))
+def _starts(labels: Sequence[str]) -> Sequence[int]:
+    """Return the numbers of rows or columns; of those with names, their places."""
+    return [int(label) for label in labels] if all(map(str.isdecimal, labels)) else range(len(labels))
+
+
+def _last_before(starts: Sequence[int], number: int) -> int:
+    return max(0, bisect_right(starts, number) - 1)
+
+
+def _arrange(sides: Sequence[Sequence[_Pane]], width: int, height: int) -> None:
+    """Place the panes of all sides alike: from left to right, then below each other.
+
+    Those that do not fit get no height.
+    """
+    x = y = lowest = 0
+    for index, panes in enumerate(zip_longest(*sides)):
+        present = [pane for pane in panes if pane]
+        whole_width, whole_height = (max(pane.whole_size[d] for pane in present) for d in (0, 1))
+        if index and x + whole_width > width:
+            x, y = 0, lowest + 1
+        room = height - y
+        fits = not index or (whole_width <= width and room >= min(whole_height, _LEAST_LINES))
+        for pane in present:
+            pane.x, pane.y = x, y
+            pane.width = min(pane.whole_size[0], width)
+            pane.height = min(pane.whole_size[1], room) if fits else 0
+        if fits:
+            x += min(whole_width, width) + _GAP
+            lowest = max(lowest, y + min(whole_height, room))

@@ -58,6 +58,13 @@ class LineView(ScrollView, can_focus=True):
     class CursorMoved(PanelMessage):
         """The cursor moved to another line."""
 
+    class Dragged(PanelMessage):
+        """The user drags the heading down by some lines."""
+
+        def __init__(self, view: LineView, lines: int) -> None:
+            super().__init__(view)
+            self.lines = lines
+
     def __init_subclass__(cls, **options: bool) -> None:
         if "KEYS" in cls.__dict__:
             cls.BINDINGS = [*cls.KEYS.bindings]
@@ -71,6 +78,8 @@ class LineView(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._base: Style | None = None
+        # The screen line at which the mouse holds the heading.
+        self._grabbed = 0
         self._inks: dict[str, Style] = {}
         self._rich_styles: dict[tuple[str, ...], Style] = {}
         self._area: tuple[tuple[Size, bool], Size] | None = None
@@ -355,6 +364,22 @@ class LineView(ScrollView, can_focus=True):
         """Move the cursor to the clicked line."""
         if HEADING <= event.y < HEADING + self.page_lines:
             self.cursor = self.line_at(event.y - HEADING)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take the heading."""
+        if event.y < HEADING:
+            self._grabbed = event.screen_y
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag the heading."""
+        if self.app.mouse_captured is self and event.screen_y != self._grabbed:
+            self.post_message(self.Dragged(self, event.screen_y - self._grabbed))
+            self._grabbed = event.screen_y
+
+    def on_mouse_up(self) -> None:
+        """Let go of the heading."""
+        self.release_mouse()
 
     def on_resize(self) -> None:
         """Keep the cursor on screen."""

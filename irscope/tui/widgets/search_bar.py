@@ -1,4 +1,4 @@
-"""A line to type a search or a filter in; it takes effect while you type."""
+"""A line to type a search or a filter in, and numbers typed in a panel; they take effect while you type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
@@ -19,6 +19,38 @@ if TYPE_CHECKING:
 
 # The class of a bar whose words match nothing.
 NO_MATCH = "-no-match"
+# A digit that comes this long after the last one begins another number.
+_PAUSE_SECONDS = 5.0
+_LONGEST_NUMBER = 24
+_DIGITS = frozenset("0123456789")
+
+
+class TypedNumber:
+    """A number that the user types in a panel: `12`, or with `separator` several, `3,5`.
+
+    A pause or another key ends it.
+    """
+
+    def __init__(self, separator: str = "") -> None:
+        self.text = ""
+        self._separator = separator
+        self._typed_at = 0.0
+
+    def take(self, event: events.Key) -> bool:
+        """Take a key that is part of the number, and Escape, which drops it; return False for other keys."""
+        started = self.text if event.time - self._typed_at < _PAUSE_SECONDS else ""
+        self._typed_at = event.time
+        self.text = ""
+        if event.character and (
+            event.character in _DIGITS or (started and event.character == self._separator)
+        ):
+            self.text = (started + event.character)[:_LONGEST_NUMBER]
+        elif event.key == "backspace" and started:
+            self.text = started[:-1]
+        elif event.key != "escape" or not started:
+            return False
+        event.stop()
+        return True
 
 
 class SearchBar(Input):
@@ -145,12 +177,12 @@ class PanelSearch(SearchBar):
             self.panel.focus()
 
     def __str__(self) -> str:
-        """`3 of 41 with ld.global`, `no match for ld.global`; "" without words."""
+        """`3 of 41 with ld.global  n: next`, `no match for ld.global`; "" without words."""
         if not self.words or self.fails or self.panel is None:
             return f"no match for {self.words}" if self.words else ""
         position, count = self.panel.position, len(self.rows)
         if position in self.rows:
-            return f"{bisect_right(self.rows, position):,} of {count:,} with {self.words}"
+            return f"{bisect_right(self.rows, position):,} of {count:,} with {self.words}  n: next"
         return f"{pluralize(count, 'line')} with {self.words}"
 
 

@@ -107,7 +107,7 @@ class SourceView(ItemView[str]):
         number = "" if part else side.number(index)
         sign = CONTINUED if part else "▸" if highlighted else " "
         gutter = f" {number:>{side.number_width}} {sign}"
-        counts = "" if part else _counts_text(*self._counts.get(index, (0, 0)))
+        counts = "" if part else counts_text(*self._counts.get(index, (0, 0)))
         text = display_line(side.lines[index])
         starts = [*wrap_starts(text, self._room), len(text)]
         last = part + 1 == self.page_lines  # a longer line does not fit the panel
@@ -148,7 +148,8 @@ class LineOutcomesView(ItemView[LineOutcome]):
         ]
 
 
-def _counts_text(left: int, right: int) -> str:
+def counts_text(left: int, right: int) -> str:
+    """Return `4`, or `4→6` if A and B differ; "" if both have none."""
     if left == right:
         return str(left) if left else ""
     return f"{left}→{right}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -20,6 +21,7 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.paint import cell, fitted
 from irscope.tui.table_model import BITS, Folding, TableModel, TableRow
 from irscope.tui.widgets.line_view import HEADING, LineView
+from irscope.tui.widgets.search_bar import TypedNumber
 from irscope.workspace import (
     FactColumn,
     FactTable,
@@ -61,7 +63,11 @@ class VariantTable(LineView):
             key("b,enter", "mark('b')", "Make this variant B", "is B"),
             key("l,right", "column(1)", "Next column"),
             key("h,left", "column(-1)", "Previous column"),
-            key("s", "sort", "Sort by the column; press again to reverse", "sort"),
+            key("s", "sort", "Sort by the column, best first; press again for worst first", "sort"),
+            replace(
+                key("number_sign", "number", "Go to a variant: type its number, like 12", "go to"),
+                key_display="12",
+            ),
             key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
             key("equals_sign", "expand", "Show the variants that equal this one, or fold them"),
             key("D", "fold", "Fold variants with equal machine code, or show all", "fold equal"),
@@ -98,6 +104,7 @@ class VariantTable(LineView):
         # Where to estimate when another kernel is chosen; None before the facts are measured.
         self._estimating: tuple[Workspace, Background] | None = None
         self._column = 0
+        self._typed = TypedNumber()
 
     @property
     def order(self) -> Sequence[Variant]:
@@ -121,14 +128,16 @@ class VariantTable(LineView):
 
     @property
     def note(self) -> str:
-        """Return the part of the row that is cut: a problem, a cell, a group.
+        """Return the number that is typed, or the part of the row that is cut: a problem, a cell, a group.
 
         Otherwise, return what the filter shows, or else what the variant's kernel computes, if a
         framework generated it.
         """
         row, model = self.row, self.model
-        if row is None:
-            return model.count_text
+        typed = self._typed.text
+        if typed or row is None:
+            missing = typed and self.line_numbered(int(typed)) is None
+            return f"go to #{typed}{': no such row' if missing else ''}" if typed else model.count_text
         variant = row.variant
         if problem := model.problem(variant):
             return f"#{variant.id} {problem}"
@@ -171,14 +180,14 @@ class VariantTable(LineView):
 
     @property
     def sorting(self) -> tuple[str, bool]:
-        """Return the name of the column that sorts the rows ("": none does), and whether it descends."""
+        """Return the column that sorts the rows ("": none does), and whether the worst is first."""
         return self.model.sort or ("", False)
 
-    def restore(self, name: str, descending: bool, query: str) -> None:
+    def restore(self, name: str, worst_first: bool, query: str) -> None:
         """Sorts by the column with this name, if there is one, and filters; to be called after `load`."""
         with self._cursor_kept():
             if self.model.place_of(name) is not None:
-                self.model.sort = (name, descending)
+                self.model.sort = (name, worst_first)
             self.model.query = query
             self.model.arrange()
         if self.model.sort:
@@ -331,14 +340,25 @@ class VariantTable(LineView):
         self.post_message(self.CursorMoved(self))
 
     def action_sort(self) -> None:
-        """Sorts by the column, or reverses the order; unknown values come last."""
+        """Sort by the column, or reverse the order, and go to the first row; unknown values come last."""
         if not self.model.columns:
             return
         name = self.model.columns[self._column].name
         with self._cursor_kept():
             self.model.sort = (name, self.model.sort == (name, False))
             self.model.arrange()
-        self.reveal(self.cursor)
+        self.cursor = 0
+        self.reveal(0)
+
+    def on_key(self, event: events.Key) -> None:
+        """Go to the variant whose number is typed."""
+        if self._typed.take(event):
+            self.go_to_number(self._typed.text)
+            self.post_message(self.CursorMoved(self))
+
+    def action_number(self) -> None:
+        """Say how to go to a variant."""
+        self.notify("Type the number of a variant, for example 12")
 
     def action_fold(self) -> None:
         """Folds all variants with equal machine code, or shows them."""
@@ -424,7 +444,8 @@ class VariantTable(LineView):
             title = cell(display_line(column.title), span.end - span.start, column.numeric)
             arrow = " "
             if model.sort and model.sort[0] == column.name:
-                arrow = "↓" if model.sort[1] else "↑"
+                best_is_high = isinstance(column, FactColumn) and column.kind.better == "high"
+                arrow = "↓" if model.sort[1] != best_is_high else "↑"
             segments.append(
                 Segment(title, self.style("heading--column") if span.place == self._column else style)
             )
