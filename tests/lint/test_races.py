@@ -56,13 +56,9 @@ def test_a_thread_loads_what_another_one_stored():
     found = races_of()
     (race,) = found.races
     assert (race.kind, race.first.access.kind, race.second.access.kind) == (THREADS, "store", "load")
-    assert (race.base, race.offset, race.count, race.in_warp) == (1, 128, 512, False)
-    assert (race.first.index, race.first.thread, race.second.index, race.second.thread) == (
-        (128,),
-        32,
-        (127,),
-        31,
-    )
+    assert (race.base, race.offset, race.count, race.in_warp) == (1, 0, 128, False)
+    assert (race.first.index, race.first.thread) == ((0,), 0)
+    assert (race.second.index, race.second.thread) == ((511,), 127)
     assert (found.executed, found.programs) == (3, 3)
 
 
@@ -76,7 +72,7 @@ def test_programs_that_overlap_race():
     assert {(race.kind, race.base) for race in found.races} == {(PROGRAMS, 1), (PROGRAMS, 2)}
     stores = [race for race in found.races if race.second.access.kind == "store"]
     assert all(race.first.access.program != race.second.access.program for race in stores)
-    assert all(race.count == 512 and not race.undecided for race in stores)
+    assert all(race.count == 256 and not race.undecided for race in stores)
 
 
 def test_samples_of_a_range_have_its_ends():
