@@ -1,4 +1,4 @@
-"""Races between threads and between programs of a launch, in TTGIR as Triton prints it, and in planted kernels."""
+"""Races between threads and between programs of a launch, in TTGIR, and in kernels with planted races."""
 
 from __future__ import annotations
 
