@@ -340,8 +340,8 @@ CASES = (
     case(read_back_with_other_layout, (1,), (64, 64), (_HALF, 64, 64), (64,), M=64, N=64,
          source="intel-xpu-backend-for-triton#7494"),
     case(unlocked_by_add, (4,), (4, 1024), (1024,), (torch.int32, 1), B=1024, source="triton#4504"),
-    case(layer_norm_backward, (8,), (8, 1000), (8, 1000), (2, 1000), (2, 1000), (torch.int32, 2), (torch.int32, 2),
-         1000, G=2, B=1024, source="tritonbench#1266"),
+    case(layer_norm_backward, (8,), (8, 1000), (8, 1000), (2, 1000), (2, 1000), (torch.int32, 2),
+         (torch.int32, 2), 1000, G=2, B=1024, source="tritonbench#1266"),
     case(cooperative_reduction, (4,), (4, 1024), (4, 1024), (torch.int32, 1), (4, 1024), P=4, B=1024,
          source="pytorch#137756"),
 )  # fmt: skip
