@@ -171,14 +171,14 @@ def drawn_elements(layout: LinearLayout, window: Window) -> tuple[range, range]:
     return range(down.start, down.stop, step), range(across.start, across.stop)
 
 
-def window_around(layout: LinearLayout, element: Vector) -> Window:
-    """Return the window of the size that is drawn by default which contains an element."""
-    down, across = drawn_elements(layout, Window())
-    sizes = (down.stop,) if len(element) == 1 else (down.stop, across.stop)
-    lows = [index - index % size for index, size in zip(element[-2:], sizes, strict=True)]
-    ranges = [(low, low + size) for low, size in zip(lows, sizes, strict=True)]
-    plane = element[-3] if len(element) > 2 else 0
-    return Window(ranges[0] if len(element) > 1 else None, ranges[-1], plane)
+def window_around(layouts: Sequence[LinearLayout], element: Vector) -> Window:
+    """Return the window with an element which is as large as what is drawn by default of all `layouts`."""
+    drawn = [drawn_elements(layout, Window()) for layout in layouts]
+    ranges = []
+    for index, parts in zip(element[-2:], list(zip(*drawn, strict=True))[: len(element)], strict=True):
+        size = max(part.stop for part in parts)
+        ranges.append((index - index % size, index - index % size + size))
+    return Window(ranges[0] if len(element) > 1 else None, ranges[-1], (0, 0, *element)[-3])
 
 
 def _register_cell(
