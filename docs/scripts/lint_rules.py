@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from irscope.lint.diagnostic import Rule
-from irscope.lint.rules import CAPTURE_RULES, SOURCE_RULES
+from irscope.lint.rules import CAPTURE_RULES, LAUNCH_RULES, SOURCE_RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "lint.md"
@@ -24,7 +24,8 @@ def main() -> None:
 
 def lint_page(text: str) -> str:
     """docs/lint.md with the rules between its markers replaced."""
-    for marker, rules in (("source", SOURCE_RULES), ("capture", CAPTURE_RULES)):
+    listed = (("source", SOURCE_RULES), ("capture", CAPTURE_RULES), ("launches", LAUNCH_RULES))
+    for marker, rules in listed:
         begin, end = f"<!-- rules: {marker} -->\n", "<!-- end of rules -->"
         before, _, rest = text.partition(begin)
         _, _, after = rest.partition(end)

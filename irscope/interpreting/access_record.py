@@ -33,6 +33,11 @@ from irscope.interpreting.unanswered import UnansweredError
 LOAD, STORE, ATOMIC = "load", "store", "atomic"
 ProgramId = tuple[int, int, int]
 
+# So many elements of results take as long as one operation.
+_ELEMENTS_PER_STEP = 40_000
+# So many programs of a launch may exceed its budget that many times: two programs that race are needed.
+_FEWEST_PROGRAMS = 4
+
 _UNKNOWN = np.zeros((), np.uint64)
 
 
@@ -461,8 +466,8 @@ def recorded(
 ) -> AccessRecord:
     """Execute programs of a launch and record what they access. Never raises.
 
-    `barriers` are as in `AccessDomain`. Ends before `budget` would be exceeded, by elements of results and
-    500 for each operation, which takes as long. Ends with the first program that cannot be executed: the
+    `barriers` are as in `AccessDomain`. Ends before `budget` would be exceeded, in operations; so many
+    elements of results as take as long count as one. Ends with the first program that cannot be executed: the
     others would fail at the same operation.
     """
     domain = AccessDomain(barriers)
@@ -476,7 +481,8 @@ def recorded(
     machine.observe = domain.observe
     cost = 0
     for program_id in programs:
-        if cost and record.cost + cost > budget:
+        fewest = len(record.executed) < _FEWEST_PROGRAMS
+        if cost and record.cost + cost > budget * (_FEWEST_PROGRAMS if fewest else 1):
             break
         try:
             machine.run(program_id)
@@ -484,6 +490,6 @@ def recorded(
             record.unanswered[program_id] = error
             break
         record.executed.append(program_id)
-        cost = machine.elements + 500 * machine.steps
+        cost = machine.steps + machine.elements // _ELEMENTS_PER_STEP
         record.cost += cost
     return record

@@ -464,11 +464,11 @@ class LaunchRaces:
 
 
 def launch_races(
-    program: StageProgram, launch: KernelLaunch, barriers: Collection[int], budget: int = 6_000_000
+    program: StageProgram, launch: KernelLaunch, barriers: Collection[int], budget: int = 10_000
 ) -> LaunchRaces:
     """Execute programs of a launch, in the order of `first_programs`, and return their races. Never raises.
 
-    As many are executed as the budget allows: elements of results, and 500 for each operation.
+    As many are executed as the budget allows, which is as in `recorded`.
     """
     total = math.prod(launch.grid)
     record = recorded(program, launch, first_programs(launch.grid), barriers, budget)

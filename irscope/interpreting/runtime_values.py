@@ -172,3 +172,19 @@ def tensor_in(text: str) -> tuple[tuple[int, ...], str]:
     if match is None:
         return (), ""
     return tuple(int(size) for size in match[1].split("x") if size), match[2]
+
+
+def float_constant(text: str, element: str) -> float:
+    """Return a float as MLIR prints it: `1.000000e+00`, or the bits `0xFF800000`."""
+    if not text.startswith("0x"):
+        return float(text)
+    bits = int(text, 16)
+    if element == "f32":
+        return float(np.array(bits, np.uint32).view(np.float32))
+    if element == "f64":
+        return float(np.array(bits, np.uint64).view(np.float64))
+    if element == "f16":
+        return float(np.array(bits, np.uint16).view(np.float16))
+    if element == "bf16":
+        return float(np.array(bits << 16, np.uint32).view(np.float32))
+    raise UnansweredError(f"irscope cannot read a constant of {element}")

@@ -22,6 +22,7 @@ from irscope.interpreting.runtime_values import (
     Item,
     Results,
     RuntimeValue,
+    float_constant,
     is_integer,
     known_number,
     tensor,
@@ -425,22 +426,6 @@ def _constant(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> 
         number = int(body, 16) if body.startswith("0x") else int(body)
         return [RuntimeValue(wrapped(np.full(shape, number, np.int64), type_.element), type_)]
     return [machine.domain.constant(float_constant(body, type_.element), type_)]
-
-
-def float_constant(text: str, element: str) -> float:
-    """Return a float as MLIR prints it: `1.000000e+00`, or the bits `0xFF800000`."""
-    if not text.startswith("0x"):
-        return float(text)
-    bits = int(text, 16)
-    if element == "f32":
-        return float(np.array(bits, np.uint32).view(np.float32))
-    if element == "f64":
-        return float(np.array(bits, np.uint64).view(np.float64))
-    if element == "f16":
-        return float(np.array(bits, np.uint16).view(np.float16))
-    if element == "bf16":
-        return float(np.array(bits << 16, np.uint32).view(np.float32))
-    raise UnansweredError(f"irscope cannot read a constant of {element}")
 
 
 def _program_id(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:

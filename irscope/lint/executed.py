@@ -34,9 +34,9 @@ _TENSOR = re.compile(r"\w+\[([\d, ]*)\]$")
 class ExecutedLaunch:
     """One launch of variants whose final TTGIR is equal; what rules ask for is executed when they ask.
 
-    `called` is the launch as the machine takes it. `read_final` returns the LLVM IR, which says where the block
-    has barriers, or None if the capture has none. `origin` says where the launch comes from: "" if it was recorded.
-    `budget` bounds what is executed, as in `launch_races`.
+    `called` is the launch as the machine takes it. `read_final` returns the LLVM IR, which says where the
+    block has barriers, or None if the capture has none. `origin` says where the launch comes from: "" if it
+    was recorded. `budget` bounds what is executed, as in `launch_races`.
     """
 
     variants: Sequence[Variant]

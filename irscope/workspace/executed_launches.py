@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 _STAGE, _FINAL = "ttgir", "llir"
 # What is executed of a launch, and of a capture, as in `launch_races`: 100 variants take a few seconds. All
 # launches of a capture have equal shares.
-_BUDGET, _CAPTURE_BUDGET = 3_000_000, 40_000_000
+_BUDGET, _CAPTURE_BUDGET = 10_000, 60_000
 # The launches of one variant that are executed, and the samples of one range.
 _MOST_LAUNCHES, _MOST_SAMPLES = 12, 24
+_MOST_LISTED = 3
 _RANGE = re.compile(r"\b(\w+)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)")
 
 
@@ -45,7 +46,18 @@ class ExecutedLaunches:
         self._left = _CAPTURE_BUDGET
         codes = {workspace.contents.key(v, _STAGE) for v in workspace.variants if _STAGE in v.artifacts}
         self._share = min(_BUDGET, _CAPTURE_BUDGET // max(1, len(codes)))
-        self.notes: list[str] = []
+        self._notes: list[str] = []
+        # By kernel: how many programs of a launch were executed, if not all.
+        self._partial: dict[str, str] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what was not executed or decided, of all launches so far."""
+        partial = [f"{name}: {extent}" for name, extent in self._partial.items()]
+        more = len(partial) - _MOST_LISTED
+        listed = partial[:_MOST_LISTED] + ([f"and {pluralize(more, 'kernel')} more"] if more > 0 else [])
+        summary = f"races with other programs are not decided: {'; '.join(listed)}"
+        return [*dict.fromkeys(self._notes), *([summary] if partial else [])]
 
     def find(self, variants: Sequence[Variant]) -> Iterator[ExecutedLaunch]:
         """Yield the launches of one kernel's variants; those of equal code, with equal arguments, once."""
@@ -68,30 +80,32 @@ class ExecutedLaunches:
             if self._left <= 0:
                 skipped += 1
                 continue
-            executed = self._executed(members)
-            if executed is None:
-                skipped += 1
+            try:
+                executed = self._executed(members)
+            except (UserError, UnansweredError) as error:
+                self._notes.append(f"{name}: not executed: {error}")
                 continue
             yield executed
             self._left -= executed.cost
-            self.notes += dict.fromkeys(f"{name}: {note}" for note in executed.undecided)
+            self._notes += [f"{name}: {note}" for note in executed.undecided]
+            if executed.extent and name not in self._partial:
+                self._partial[name] = executed.extent
         if skipped:
-            self.notes.append(
+            self._notes.append(
                 f"{name}: {skipped:,} of {pluralize(len(groups), 'launch')} not executed: beyond the limit "
-                "of a capture, or not readable"
+                "of a capture"
             )
         if unlaunched:
-            self.notes.append(
+            self._notes.append(
                 f"{name}: no launch of {pluralize(unlaunched, 'variant')} is known, so rules IRS3xx did not "
                 'run; say how it is launched: --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
             )
-        self.notes[:] = dict.fromkeys(self.notes)
 
     def check_texts(self, variants: Sequence[Variant]) -> None:
         """Raise UserError if a launch that the user wrote is malformed, or fits no variant."""
         for text in self._texts:
             refusal: UserError | None = None
-            for sample, _ in _samples(text):
+            for sample, _ in launch_samples(text):
                 try:
                     launched(variants, [sample])
                     break
@@ -108,7 +122,7 @@ class ExecutedLaunches:
                 yield launch, ""
             return
         for text in self._texts:
-            samples = list(_samples(text))
+            samples = list(launch_samples(text))
             for sample, origin in samples:
                 try:
                     (written,), _ = launched([variant], [sample])
@@ -117,15 +131,15 @@ class ExecutedLaunches:
                 for launch in written.launches:
                     yield launch, origin
 
-    def _executed(self, members: Sequence[tuple[Variant, Launch, str]]) -> ExecutedLaunch | None:
-        """Return a launch of variants with equal code; None if their code cannot be read."""
+    def _executed(self, members: Sequence[tuple[Variant, Launch, str]]) -> ExecutedLaunch:
+        """Return a launch of variants with equal code.
+
+        Raises UserError or UnansweredError if their code cannot be read.
+        """
         variant, launch, origin = members[0]
-        try:
-            document = self._workspace.document(variant, _STAGE)
-            called = machine_launch(variant, launch, document)
-            program = StageProgram(document, triton_version(variant.toolchain.versions.get("triton", "")))
-        except (UserError, UnansweredError):
-            return None
+        document = self._workspace.document(variant, _STAGE)
+        called = machine_launch(variant, launch, document)
+        program = StageProgram(document, triton_version(variant.toolchain.versions.get("triton", "")))
         read_final = partial(self._final, variant)
         variants = [variant for variant, _, _ in members]
         return ExecutedLaunch(
@@ -136,7 +150,7 @@ class ExecutedLaunches:
         return self._workspace.document(variant, _FINAL) if _FINAL in variant.artifacts else None
 
 
-def _samples(text: str) -> Iterator[tuple[str, str]]:
+def launch_samples(text: str) -> Iterator[tuple[str, str]]:
     """Yield launches without ranges; of a range, its ends, and sizes around powers of two between them."""
     ranges = [(match[1], int(match[2]), int(match[3])) for match in _RANGE.finditer(text)]
     if not ranges:

@@ -83,8 +83,6 @@ class Expressions:
         # The block of code that is executed: a product is fused only with a sum of the same block.
         self._block = 0
 
-    # What the machine asks.
-
     def begin(self, program: StageProgram, program_id: tuple[int, int, int]) -> None:
         """Begin the execution of a program of the launch."""
         self._program = program

@@ -41,9 +41,8 @@ def same_id_twice(x, out, N, BM: tl.constexpr, BN: tl.constexpr):
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(0) * BN + tl.arange(0, BN)
     k = tl.program_id(1)
-    tl.store(
-        out + m[:, None] * N + n[None, :], tl.load(x + k) + m[:, None] * 0.0 + n[None, :] * 0.0
-    )  # IRS302
+    value = tl.load(x + k) + m[:, None] * 0.0 + n[None, :] * 0.0
+    tl.store(out + m[:, None] * N + n[None, :], value)  # IRS302
 
 
 @triton.jit

@@ -236,6 +236,72 @@ def lock_without_barrier(x, total, lock, B: tl.constexpr):
     tl.atomic_xchg(lock, 0)  # IRS301
 
 
+@triton.jit
+def embedding_var_mean(x, in_out, out, M: tl.constexpr, N: tl.constexpr):
+    # pytorch#100769: a statistic that all warps have loaded is overwritten in place.
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    scale = tl.load(in_out + m[:, None])
+    tile = tl.load(x + m[:, None] * N + n[None, :])
+    tl.store(out + m[:, None] * N + n[None, :], tile * scale)
+    tl.store(in_out + m[:, None], scale + 1.0)  # IRS301
+
+
+@triton.jit
+def read_back_with_other_layout(x, buf, out, M: tl.constexpr, N: tl.constexpr):
+    # intel-xpu-backend-for-triton#7494: a buffer in half precision is read back as a column.
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    tl.store(buf + m[:, None] * N + n[None, :], tl.load(x + m[:, None] * N + n[None, :]).to(tl.float16))
+    column = tl.load(buf + m * N + N - 1)  # IRS301
+    tl.store(out + m, column.to(tl.float32))
+
+
+@triton.jit
+def unlocked_by_add(x, total, lock, B: tl.constexpr):
+    # triton#4504: another atomic operation that opens the lock.
+    i = tl.arange(0, B)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(total + i, tl.load(total + i) + tl.load(x + tl.program_id(0) * B + i))
+    tl.atomic_add(lock, -1)  # IRS301
+
+
+@triton.jit
+def layer_norm_backward(dy, x, dw, db, lock, count, N, G: tl.constexpr, B: tl.constexpr):
+    # tritonbench#1266: the tutorial's kernel without the barrier before the lock opens.
+    row = tl.program_id(0)
+    i = tl.arange(0, B)
+    mask = i < N
+    group = row % G
+    grad = tl.load(dy + row * N + i, mask=mask, other=0.0)
+    value = tl.load(x + row * N + i, mask=mask, other=0.0)
+    partial_dw, partial_db = grad * value, grad
+    while tl.atomic_cas(lock + group, 0, 1) == 1:
+        pass
+    if tl.load(count + group) == 0:
+        tl.atomic_xchg(count + group, 1)
+    else:
+        partial_dw += tl.load(dw + group * N + i, mask=mask)
+        partial_db += tl.load(db + group * N + i, mask=mask)
+    tl.store(dw + group * N + i, partial_dw, mask=mask)
+    tl.store(db + group * N + i, partial_db, mask=mask)
+    tl.atomic_xchg(lock + group, 0)  # IRS301
+
+
+@triton.jit
+def cooperative_reduction(x, partial, semaphore, out, P: tl.constexpr, B: tl.constexpr):
+    # pytorch#137756: a program tells the others that it has stored before all of its threads have.
+    pid = tl.program_id(0)
+    i = tl.arange(0, B)
+    tl.store(partial + pid * B + i, tl.load(x + pid * B + i))
+    tl.atomic_add(semaphore, 1)  # IRS301
+    while tl.atomic_add(semaphore, 0) < P:
+        pass
+    total = tl.zeros([B], tl.float32)
+    for other in range(P):
+        total += tl.load(partial + other * B + i)
+    tl.store(out + pid * B + i, total)
+
+
 CASES = (
     case(neighbor_read_back, (4,), (4096,), (4096,), (4096,), 4096, B=1024),
     case(half_block_shift, (1,), (512,), (512,), (512,), B=512, num_warps=8),
@@ -270,4 +336,12 @@ CASES = (
          source="triton#1615"),
     case(lock_without_barrier, (4,), (4, 1024), (1024,), (torch.int32, 1), B=1024,
          source="triton#6307"),
+    case(embedding_var_mean, (1,), (16, 128), (16,), (16, 128), M=16, N=128, source="pytorch#100769"),
+    case(read_back_with_other_layout, (1,), (64, 64), (_HALF, 64, 64), (64,), M=64, N=64,
+         source="intel-xpu-backend-for-triton#7494"),
+    case(unlocked_by_add, (4,), (4, 1024), (1024,), (torch.int32, 1), B=1024, source="triton#4504"),
+    case(layer_norm_backward, (8,), (8, 1000), (8, 1000), (2, 1000), (2, 1000), (torch.int32, 2),
+         (torch.int32, 2), 1000, G=2, B=1024, source="tritonbench#1266"),
+    case(cooperative_reduction, (4,), (4, 1024), (4, 1024), (torch.int32, 1), (4, 1024), P=4, B=1024,
+         source="pytorch#137756"),
 )  # fmt: skip
