@@ -20,7 +20,7 @@ def kernel(x_ptr, y_ptr, n, {flags}BLOCK: tl.constexpr):
 def launch(x, y):
     kernel[lambda META: (triton.cdiv(x.numel(), META["BLOCK"]),)](x, y, x.numel())
 """
-ADD = "tl.atomic_add(y_ptr, tl.sum(tl.load(x_ptr + at, mask=at < n)))"
+ADD = "tl.atomic_add(y_ptr, tl.sum(tl.load(x_ptr + at, mask=at < n, other=0)))"
 SCALE = "x = tl.load(x_ptr + at, mask=at < n); tl.store(x_ptr + at, x * 2, mask=at < n)"
 GROW = "y = tl.load(y_ptr + at, mask=at < n); tl.store(y_ptr + at, y + 1, mask=at < n)"
 RESET, RESTORE = "reset-to-zero-missing", "restore-value-missing"

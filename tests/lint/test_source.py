@@ -102,7 +102,7 @@ def test_a_program_that_loops_over_blocks_accepts_any_grid():
         ('[triton.Config({"BLOCK": b}) for b in [256]]', ["one-config"]),
         ('[triton.Config({"BLOCK": b}) for b in (256, 256)]', ["duplicate-config"]),
         ('[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64}, 4, 3)]', ["duplicate-config"]),
-        ('[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64}, num_stages=2)]', []),
+        ('[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64}, num_stages=2)]', ["num-stages-unused"]),
         ('[triton.Config({"BLOCK": b}) for b in (256, 96)]', ["block-not-power-of-two"]),
         ('[triton.Config({"BLOCK": b}) for b in sizes() if b > 4]', []),
         ('[triton.Config({"BLOCK": b}, pre_hook=hook) for b in (64, 64)]', []),
@@ -176,7 +176,7 @@ def kernel(x_ptr, starts_ptr, n, k, SIZE: tl.constexpr):
         ('["n", "k"]', "k", []),
         ('["n", "SIZE"]', "SIZE", []),
         ('["SIZE"]', "k", []),  # no run-time size at all: deliberate
-        ("[]", "k", []),
+        ("[]", "k", ["key-missing"]),  # tuned once, for the first launch
         ('["n"]', "tl.load(starts_ptr + k)", []),
     ],
 )

@@ -4,13 +4,13 @@
 before the first or after the last element of the tensor that was passed, with the first program and the
 smallest launch that make one. Offsets that int32 cannot hold are named as such.
 
-**Why is this bad?** The kernel reads or overwrites memory of other tensors. Nothing reports an error unless the
-page is not mapped. A mask does not help if it tests another bound, or if the strides are swapped.
+**Why is this bad?** The kernel reads or overwrites memory of other tensors. Nothing reports an error unless
+the page is not mapped. A mask does not help if it tests another bound, or if the strides are swapped.
 
-**Limits.** Of a large grid, the programs at its ends along each axis are executed, and as many others as a limit
-allows. Addresses and masks that depend on data are not known. Rows are only told apart at the end of a tensor.
-What [out-of-bounds](#out-of-bounds) and [launch-overflow](#launch-overflow) find without executing is left to
-them.
+**Limits.** Of a large grid, the programs at its ends along each axis are executed, and as many others as a
+limit allows. Addresses and masks that depend on data are not known. Rows are only told apart at the end of
+a tensor. What [out-of-bounds](#out-of-bounds) and [launch-overflow](#launch-overflow) find without
+executing is left to them.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ def access_leaves_tensor(compiled: CompiledKernel, launch: ExecutedLaunch) -> It
         if access.base is None or access.addresses is None or not access.certain or not access.line:
             continue
         extent = sizes.get(launch.parameter(access.base))
-        offsets = access.offset if extent is not None and access.line not in known else ()
-        if extent is None or not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
+        if extent is None or access.line in known:
+            continue
+        offsets = access.offset
+        if not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
             continue
         worst.setdefault((access.line, access.base), access)
     wraps = any(launch_overflow(compiled)) if worst else False
@@ -77,9 +79,7 @@ def _extent(text: str) -> int | None:
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
 
 
-def _diagnostic(
-    compiled: CompiledKernel, launch: ExecutedLaunch, access: Access, extent: int
-) -> Diagnostic:
+def _diagnostic(compiled: CompiledKernel, launch: ExecutedLaunch, access: Access, extent: int) -> Diagnostic:
     offsets, name = access.offset, launch.parameter(access.base or 0)
     outside = (offsets < 0) | (offsets >= extent)
     count, first = int(outside.sum()), int(offsets[outside][0])

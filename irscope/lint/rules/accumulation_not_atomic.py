@@ -1,10 +1,10 @@
 """A load, an addition and a store to an address that several programs share.
 
-**What it does.** Reports stores that add to what the same program loaded from the same address, if the address
-does not depend on an axis of the grid, or is looked up in a tensor of indices.
+**What it does.** Reports stores that add to what the same program loaded from the same address, if the
+address does not depend on an axis of the grid, or is looked up in a tensor of indices.
 
-**Why is this bad?** Two programs load the same number, and the store of one is lost. Within a program, all but
-one of the elements with equal indices are lost.
+**Why is this bad?** Two programs load the same number, and the store of one is lost. Within a program, all
+but one of the elements with equal indices are lost.
 
 **Example**
 

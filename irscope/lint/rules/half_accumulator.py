@@ -3,8 +3,9 @@
 **What it does.** Reports accumulators made in fp16 or bf16 that a loop adds to, `tl.dot` with such an
 `out_dtype`, and `tl.sum` of values converted to one.
 
-**Why is this bad?** Each addition rounds to 11 (fp16) or 8 (bf16) bits, so the error grows with the length of
-the sum, and small terms vanish: 256 + 1 is 256 in bf16. fp16 overflows at 65,504. Tests with small sizes pass.
+**Why is this bad?** Each addition rounds to 11 (fp16) or 8 (bf16) bits, so the error grows with the length
+of the sum, and small terms vanish: 256 + 1 is 256 in bf16. fp16 overflows at 65,504. Tests with small sizes
+pass.
 
 **Example**
 
@@ -72,7 +73,9 @@ def _adds_to(value: ast.expr, name: str, module: PythonModule) -> bool:
             sides = [side for side in (left, right) if isinstance(side, ast.Name) and side.id == name]
             return bool(sides) and not any(isinstance(side, ast.Constant) for side in (left, right))
         case ast.Call() if module.tl(value, "dot", "dot_scaled"):
-            return any(name in names_in(item) for item in [*value.args[2:], *(k.value for k in value.keywords)])
+            return any(
+                name in names_in(item) for item in [*value.args[2:], *(k.value for k in value.keywords)]
+            )
         case ast.Call(func=ast.Attribute(inner, "to")):
             return _adds_to(inner, name, module)
     return False

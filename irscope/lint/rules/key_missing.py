@@ -36,6 +36,7 @@ from irscope.lint.source.accesses import pointer_parameters
 from irscope.lint.source.kernel_body import axes_of, program_axes
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule, tuning_keys
+
 # Constants that differ between the calls of a model: those of its layers, not flags.
 _SIZES = re.compile(r"^[MNKD]$|hidden|seq_?len|n_?cols|n_?rows", re.IGNORECASE)
 
@@ -52,7 +53,9 @@ def key_missing(module: PythonModule) -> Iterator[Diagnostic]:
         if key.names and not runtime & set(key.names):
             continue
         for name, loop in _loop_bounds(kernel, module).items():
-            if name in runtime | sizes and not any(name.lower() in key_name.lower() for key_name in key.names):
+            if name in runtime | sizes and not any(
+                name.lower() in key_name.lower() for key_name in key.names
+            ):
                 message = (
                     f"{name} bounds the loop at line {loop.lineno} of {kernel.name} and is not in the key: "
                     f"the config that was best for the first {name} is used for all"

@@ -79,7 +79,7 @@ def mask_missing(module: PythonModule) -> Iterator[Diagnostic]:
 
 
 def _rounded_rows(launch: LaunchSite, module: PythonModule) -> Iterator[tuple[str, str, str]]:
-    """Yield the ranges whose length a launch rounds up to a power of two: name, length, what is rounded."""
+    """Yield the ranges whose length a launch rounds up to a power of two: name, length, and its argument."""
     kernel = launch.kernel
     if _asserts_multiple(launch):
         return
@@ -103,9 +103,9 @@ def _row_diagnostic(
     module: PythonModule, kernel: KernelSource, access: PointerAccess, name: str, block: str, text: str
 ) -> Diagnostic:
     message = (
-        f"the {access.operation} of {access.parameter} in {kernel.name} at {name} has no mask, and {block} is "
-        f"{text} rounded up to a power of two: it {'reads' if access.operation == 'load' else 'writes'} past "
-        "the end of the row"
+        f"the {access.operation} of {access.parameter} in {kernel.name} at {name} has no mask, and {block} "
+        f"is {text} rounded up to a power of two: it {'reads' if access.operation == 'load' else 'writes'} "
+        "past the end of the row"
     )
     bound = _bound(kernel, name) or text
     return module.diagnostic(RULE, access.call, message, f"add mask={name} < {bound}", kernel)

@@ -73,7 +73,7 @@ def _check_configs(kernel: KernelSource, module: PythonModule) -> Iterator[Diagn
         first = by_rest.setdefault(key, stages)
         if first != stages and "num_stages" not in config.kwargs and UNKNOWN not in rest.values():
             message = (
-                f"{kernel.name} has no loop, so num_stages = {first} and {stages} make the same machine code: "
+                f"{kernel.name} has no loop, so num_stages = {first} and {stages} make the same code: "
                 "tuning measures it again"
             )
             yield module.diagnostic(RULE, config.node or kernel.jit, message, "tune something else", kernel)

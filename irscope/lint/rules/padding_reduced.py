@@ -1,12 +1,12 @@
 """A reduction over elements that a mask excluded, which are not neutral in it.
 
-**What it does.** Follows what a masked `tl.load` has in the elements that its mask excludes, and reports sums,
-maxima, minima and `tl.dot` over them: if the load has no `other`, they are undefined; if it has, they may be
-another number than the neutral one by then, 0 for a sum.
+**What it does.** Follows what a masked `tl.load` has in the elements that its mask excludes, and reports
+sums, maxima, minima and `tl.dot` over them: if the load has no `other`, they are undefined; if it has, they
+may be another number than the neutral one by then, 0 for a sum.
 
-**Why is this bad?** The result depends on what is no part of the tensor. Undefined elements are often zero, so
-that a test passes; the maximum of negative numbers is then 0. Where x was filled with 0, `x - mean` is not 0,
-and `x * tl.log(x)` is NaN.
+**Why is this bad?** The result depends on what is no part of the tensor. Undefined elements are often zero,
+so that a test passes; the maximum of negative numbers is then 0. Where x was filled with 0, `x - mean` is
+not 0, and `x * tl.log(x)` is NaN.
 
 **Example**
 
@@ -40,7 +40,12 @@ from irscope.lint.source.padding import PadKind, Reduction, reductions
 from irscope.lint.source.python_module import PythonModule, PythonScope
 
 _MAX_CALLERS = 3
-_NEUTRAL = {"max": '-float("inf")', "argmax": '-float("inf")', "min": 'float("inf")', "argmin": 'float("inf")'}
+_NEUTRAL = {
+    "max": '-float("inf")',
+    "argmax": '-float("inf")',
+    "min": 'float("inf")',
+    "argmin": 'float("inf")',
+}
 
 
 def padding_reduced(module: PythonModule) -> Iterator[Diagnostic]:
@@ -68,7 +73,9 @@ def _reason(reduction: Reduction) -> str:
     if _is_neutral(reduction):
         return ""
     if pad.kind is PadKind.OTHER:
-        return "fills the elements that its mask excludes, which are not neutral after the operations in between"
+        return (
+            "fills the elements that its mask excludes, which are not neutral after the operations in between"
+        )
     return f"makes the elements that its mask excludes {pad.number:g}"
 
 
@@ -89,11 +96,17 @@ def _may_be_negative(kernel: KernelSource, reduction: Reduction, module: PythonM
     for node in kernel.nodes:
         match node:
             case ast.BinOp(ast.Name(left), ast.Sub(), right):
-                calls = [ast.unparse(value) for name in names_in(right) for value in kernel.assigned.get(name, [])]
+                calls = [
+                    ast.unparse(value) for name in names_in(right) for value in kernel.assigned.get(name, [])
+                ]
                 if any(_of(call, left, reduction) for call in [ast.unparse(right), *calls]):
                     return True
     name = base_parameter(kernel, reduction.pad.load.args[0], module)
-    passed = [(launch.arguments.get(name), launch.scope) for launch in module.called_launches if launch.kernel is kernel]
+    passed = [
+        (launch.arguments.get(name), launch.scope)
+        for launch in module.called_launches
+        if launch.kernel is kernel
+    ]
     return any(node is not None and _is_normal(node, scope, module) for node, scope in passed)
 
 
@@ -110,15 +123,12 @@ def _is_normal(node: ast.expr, scope: PythonScope, module: PythonModule) -> bool
     return isinstance(node, ast.Call) and module.dotted(node.func) == "torch.randn"
 
 
-def _diagnostic(
-    module: PythonModule, kernel: KernelSource, reduction: Reduction, reason: str
-) -> Diagnostic:
+def _diagnostic(module: PythonModule, kernel: KernelSource, reduction: Reduction, reason: str) -> Diagnostic:
     pad = reduction.pad
     neutral = _NEUTRAL.get(reduction.kind, "0.0")
     computed = pad.kind is not PadKind.UNDEFINED and neutral == "0.0"
-    message = (
-        f"this load of {kernel.name} {reason}, and tl.{reduction.kind} at line {reduction.call.lineno} reads them"
-    )
+    place = f"tl.{reduction.kind} at line {reduction.call.lineno}"
+    message = f"this load of {kernel.name} {reason}, and {place} reads them"
     if computed and not (pad.kind is PadKind.NUMBER and math.isinf(pad.number)):
         fix = f"set them to {neutral} before tl.{reduction.kind}, with tl.where and the mask of the load"
     else:

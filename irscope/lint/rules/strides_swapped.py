@@ -1,9 +1,9 @@
 """An index that is multiplied by the stride of another dimension.
 
 **What it does.** Compares the bound of an index in a mask, such as `rows < M`, with the stride by which the
-index is multiplied in an address: if the launch passes the size of one dimension of a tensor as the bound and
-the stride of another one, reports the address, or the launch if the kernel is right about the names. So it does
-with `rows * M + cols`, where `rows` is less than M and `cols` less than N.
+index is multiplied in an address: if the launch passes the size of one dimension of a tensor as the bound
+and the stride of another one, reports the address, or the launch if the kernel is right about the names. So
+it does with `rows * M + cols`, where `rows` is less than M and `cols` less than N.
 
 **Why is this bad?** The kernel accesses other elements than it means to. Masks do not help, and square or
 symmetric tensors hide it.
@@ -130,8 +130,8 @@ def _rows(
     row, column = sorted(found, key=lambda term: term.stride == "1")
     if column.stride == "1" and row.stride == row.bound != column.bound and launches:
         message = (
-            f"{row.index} is less than {row.bound} and multiplied by {row.stride} in {kernel.name}, but a row has "
-            f"{column.bound} elements: {column.index} is less than {column.bound}"
+            f"{row.index} is less than {row.bound} and multiplied by {row.stride} in {kernel.name}, but a "
+            f"row has {column.bound} elements: {column.index} is less than {column.bound}"
         )
         fix = f"multiply {row.index} by {column.bound}, or by the stride of the rows"
         yield module.diagnostic(RULE, _place(kernel, access), message, fix, kernel)
@@ -161,10 +161,10 @@ def _swapped(
         return
     term, tensor, dimension, expected = reports[0]
     message = (
-        f"{term.index} of {kernel.name} runs over dimension {expected} of {tensor}, which is {term.bound}, but "
-        f"{term.stride} is {tensor}.stride({dimension})"
+        f"{term.index} of {kernel.name} runs over dimension {expected} of {tensor}, which is {term.bound}, "
+        f"but {term.stride} is {tensor}.stride({dimension})"
     )
-    fix = f"pass {tensor}.stride({expected}) for the dimension of {term.bound}, or swap the strides in the address"
+    fix = f"pass {tensor}.stride({expected}) for {term.bound}, or swap the strides in the address"
     # If the name of the stride says nothing else, the launch is as likely to be wrong as the kernel.
     is_named = _suffix(term.stride) in (str(expected), _suffix(term.bound), term.index[-1:])
     node = launch.call if is_named else _place(kernel, access)

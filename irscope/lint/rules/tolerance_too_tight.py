@@ -241,7 +241,7 @@ def _check_difference(node: ast.Assert, scope: PythonScope, module: PythonModule
 
 def _absolute_difference(node: ast.expr, scope: PythonScope, module: PythonModule) -> ast.BinOp | None:
     """Return the difference in `(a - b).abs().max()` or `torch.max(torch.abs(a - b))`, or None."""
-    names = set()
+    names: set[str] = set()
     for _ in range(_MAX_CALLS):
         node = scope.resolve(node)
         match node:

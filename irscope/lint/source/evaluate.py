@@ -301,7 +301,7 @@ class Evaluator:
         self._steps += 1
         return self._steps <= _MAX_STEPS
 
-    def _evaluated(self, node: ast.expr, lookup: Lookup) -> StaticValue:  # noqa: PLR0911 - a case each
+    def _evaluated(self, node: ast.expr, lookup: Lookup) -> StaticValue:  # noqa: PLR0911, PLR0912
         match node:
             case ast.Constant():
                 return node.value
@@ -392,7 +392,7 @@ class Evaluator:
                 results += more
         return results
 
-    def _call(self, node: ast.Call, lookup: Lookup) -> StaticValue:
+    def _call(self, node: ast.Call, lookup: Lookup) -> StaticValue:  # noqa: PLR0911 - a case each
         arguments = self._items(node.args, lookup)
         keywords = self._keywords(node, lookup)
         if arguments is UNKNOWN or keywords is UNKNOWN:

@@ -119,7 +119,7 @@ class _Follower:
         for statement in body:
             self._statement(statement)
 
-    def _statement(self, node: ast.stmt) -> None:
+    def _statement(self, node: ast.stmt) -> None:  # noqa: PLR0912 - a case each
         match node:
             case ast.Assign(targets=[ast.Name(name)], value=value):
                 self._assign(name, value, self.value(value))
@@ -210,7 +210,7 @@ class _Follower:
         varies = value.varies and frozenset(kept[axis] for axis in value.varies if axis < len(kept))
         return replace(value, pads=moved, varies=varies, rank=len(indices))
 
-    def _call(self, node: ast.Call) -> Padded:  # noqa: PLR0911 - a case each
+    def _call(self, node: ast.Call) -> Padded:  # noqa: PLR0911, PLR0912 - a case each
         module = self.module
         name = module.dotted(node.func).rpartition(".")[2] if module.tl(node, *_KNOWN) else ""
         if name == "load":
@@ -235,8 +235,7 @@ class _Follower:
             is_float = not node.args or any(item in ast.dump(node) for item in _FLOATS)
             return value if is_float else _uncertain(value)
         if not name and isinstance(node.func, ast.Attribute) and node.func.attr in _REDUCING:
-            if not module.dotted(node.func.value).startswith(("tl", "triton")):
-                return self._reduce(node, node.func.attr, node.func.value)
+            return self._reduce(node, node.func.attr, node.func.value)
         arguments = [self.value(item) for item in node.args if not isinstance(item, ast.Starred)]
         for keyword in node.keywords:
             self.value(keyword.value)
@@ -307,7 +306,7 @@ class _Follower:
         axis_node = argument(node, 0 if operand is not None else 1, "axis")
         axis = None if axis_node is None else value.axis(self.module.value(axis_node, self.module.scope))
         axes = list(value.pads) if axis_node is None else [axis] if axis in value.pads else []
-        for padded_axis in axes:
+        for padded_axis in [item for item in axes if item is not None]:
             pad = value.pads[padded_axis]
             self.reductions.append(Reduction(node, name, pad, value.nonnegative))
         if name == "cumsum":
@@ -435,7 +434,7 @@ def _computed(operator: ast.operator, left: float, right: float) -> float | None
     return None if function is None else _applied(lambda a: function(a, right), left)
 
 
-def _combined(operator: ast.operator, left: Padded, right: Padded, axis: int) -> Pad:
+def _combined(operator: ast.operator, left: Padded, right: Padded, axis: int) -> Pad:  # noqa: PLR0911
     """Return the pad of a sum, difference, product or quotient along an axis."""
     first, second = left.pads.get(axis), right.pads.get(axis)
     pads = [pad for pad in (first, second) if pad is not None]
@@ -460,9 +459,12 @@ def _combined(operator: ast.operator, left: Padded, right: Padded, axis: int) ->
     if not all(side.is_uniform(axis) for side in (left, right) if axis not in side.pads):
         return _without_claim(pad)  # such as a mask, converted to numbers
     infinite = next((item for item in (a, b) if item is not None and math.isinf(item)), None)
+    if infinite is not None and is_product:
+        return _without_claim(pad)
     if infinite is not None:
-        return _without_claim(pad) if is_product else replace(pad, number=infinite if a == infinite else -infinite)
-    return replace(pad, kind=PadKind.UNDEFINED if pad.kind is PadKind.UNDEFINED else PadKind.OTHER, number=math.nan)
+        return replace(pad, number=infinite if a == infinite else -infinite)
+    kind = PadKind.UNDEFINED if pad.kind is PadKind.UNDEFINED else PadKind.OTHER
+    return replace(pad, kind=kind, number=math.nan)
 
 
 def _number_at(value: Padded, pad: Pad | None) -> float | None:

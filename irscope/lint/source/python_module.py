@@ -277,9 +277,8 @@ class PythonModule:
 
         The scope of each has the arguments of that call.
         """
-        return tuple(
-            replace(launch, scope=scope) for launch in self.launches for scope in self._called(launch.scope, 0)
-        )
+        pairs = [(launch, scope) for launch in self.launches for scope in self._called(launch.scope, 0)]
+        return tuple(replace(launch, scope=scope) for launch, scope in pairs)
 
     def _called(self, scope: PythonScope, depth: int) -> Iterator[PythonScope]:
         """Yield a scope, once per call of its function; just itself if the file does not call it."""

@@ -1,6 +1,6 @@
-"""Counts the planted accesses outside of tensors that `irscope lint` finds; reports about other lines are printed.
+"""Counts the planted accesses outside of tensors that `irscope lint` finds, and prints all reports.
 
-    python -m tests.truth.bounds.measure [CAPTURE]
+python -m tests.truth.bounds.measure [CAPTURE]
 """
 
 from __future__ import annotations
