@@ -202,7 +202,7 @@ def conflict(thread: LogicalThread, earlier: BufferAccess, access: BufferAccess)
         message = f"{name} is {use} {where} while {earlier} may still {other_use} it"
     elif access.write:
         kind = OVERWRITTEN
-        remedy = "wait, before the write, for a barrier that is arrived at after the last use; or use one more buffer"
+        remedy = "wait for a barrier that is arrived at after the last use, or use one more buffer"
         end = "is complete" if earlier.write else "has read it"
         message = f"{name} is overwritten {where} before {earlier} {end}"
     else:

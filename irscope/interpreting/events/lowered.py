@@ -213,7 +213,8 @@ class _Block:
             return None
         if kind == "first lane":
             lanes = np.broadcast_to(known[0], self.thread.shape)
-            return np.take(lanes, self.thread // self.warp_size * self.warp_size)
+            first: _Value = np.take(lanes, self.warps * self.warp_size)
+            return first
         if kind == "address":
             known.append(np.array(instruction.size))
         return _OPERATIONS[kind](*known)
@@ -349,7 +350,7 @@ _OPERATIONS: dict[str, Callable[..., _Value]] = {
     "shr": lambda a, b: a >> b,
     "min": np.minimum,
     "max": np.maximum,
-    "bfe": lambda a, b, c: (a >> b) & (np.left_shift(1, c) - 1),
+    "bfe": lambda a, b, c: (a >> b) % (1 << int(c)),
     "multiply-add": lambda a, b, c: a * b + c,
     "address": lambda a, b, c: a + b * c,
     "select": lambda a, b, c: np.where(a != 0, b, c),
