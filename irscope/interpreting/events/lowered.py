@@ -68,7 +68,7 @@ class _Block:
     def __init__(
         self, document: Document, code: list[LoweredInstruction], threads: int, warp: int, number: int
     ) -> None:
-        self._sources = {
+        self._sources: dict[str, _Value] = {
             "thread": np.arange(threads),
             "warp": np.arange(threads) // warp,
             "elect": (np.arange(threads) % warp == 0).astype(np.int64),
@@ -334,6 +334,11 @@ class _Block:
         return Op(opcode, text, (), (), (), (), line, source_line, location=location)
 
 
+def _select(condition: _Value, one: _Value, other: _Value) -> _Value:
+    chosen: _Value = np.where(condition != 0, one, other)
+    return chosen
+
+
 _OPERATIONS: dict[str, Callable[..., _Value]] = {
     "move": lambda a: a,
     "add": lambda a, b: a + b,
@@ -353,7 +358,7 @@ _OPERATIONS: dict[str, Callable[..., _Value]] = {
     "bfe": lambda a, b, c: (a >> b) % (1 << int(c)),
     "multiply-add": lambda a, b, c: a * b + c,
     "address": lambda a, b, c: a + b * c,
-    "select": lambda a, b, c: np.where(a != 0, b, c),
+    "select": _select,
     "pack": lambda a, b: (a & 0xFFFFFFFF) | (b << 32),
     "eq": lambda a, b: (a == b).astype(np.int64),
     "ne": lambda a, b: (a != b).astype(np.int64),
