@@ -19,7 +19,7 @@ def test_reads_before_the_copies_are_complete(irscope: Irscope) -> None:
     assert irscope("compile", f"{KERNELS}::copied_rows", *words).returncode == 0
     lines = irscope("lint", "rows.irscope", "--select", "shared-memory-order").stdout.splitlines()
     (report,) = [line for line in lines if "IRS311" in line]
-    number = next(n for n, line in enumerate(KERNELS.read_text().split("\n"), 1) if "].load(layout)" in line or
-                  "tiles.index(step % 3).load" in line)  # fmt: skip
+    lines = KERNELS.read_text().split("\n")
+    number = next(number for number, line in enumerate(lines, 1) if "tiles.index(step % 3).load" in line)
     assert f":{number}:" in report and "#2 WRONG=3 on cuda:80" in report
     assert "tiles[0] is read in iteration 0 of the kernel before the asynchronous copy of line " in report

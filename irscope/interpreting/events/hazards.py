@@ -202,8 +202,9 @@ def conflict(thread: LogicalThread, earlier: BufferAccess, access: BufferAccess)
         message = f"{name} is {use} {where} while {earlier} may still {other_use} it"
     elif access.write:
         kind = OVERWRITTEN
-        remedy = "wait, before the write, for a barrier that is arrived at after the last use; or use one more buffer"
-        message = f"{name} is overwritten {where} before {earlier} {'is complete' if earlier.write else 'has read it'}"
+        remedy = "wait for a barrier that is arrived at after the last use, or use one more buffer"
+        end = "is complete" if earlier.write else "has read it"
+        message = f"{name} is overwritten {where} before {earlier} {end}"
     else:
         kind, remedy = EARLY_READ, _REMEDIES[earlier.engine]
         message = f"{name} is read {where} before {earlier} is visible"
@@ -225,7 +226,8 @@ def deadlock(threads: Sequence[LogicalThread]) -> Hazard:
     waits = [(thread, *thread.waiting) for thread in threads if thread.waiting]
     thread, step, barrier, _ = min(waits, key=lambda wait: _blame(wait[2]))
     kind, message, remedy = _why_blocked(barrier)
-    place = f"{thread.name or 'the kernel'} waits for ever for {barrier.name} in iteration {thread.iteration(step):,}"
+    who = thread.name or "the kernel"
+    place = f"{who} waits for ever for {barrier.name} in iteration {thread.iteration(step):,}"
     return Hazard(
         kind, step, f"{place}: {message}", remedy, barrier.name, thread.name, thread.iteration(step),
         barrier.arrival or barrier.step, tuple(_waiting_line(*wait) for wait in waits),

@@ -1,8 +1,9 @@
 """Checks the barriers between warps that the compiler inserted: in PTX and, for AMD, in LLVM IR.
 
 All threads of a block are executed, as far as their integers are known: each access of shared memory has its
-addresses. What one warp wrote, another must not read before a barrier of the block, nor overwrite what another
-has read. Loops run a few times. What an asynchronous copy wrote counts as written when it is waited for.
+addresses. What one warp wrote, another must not read before a barrier of the block, nor overwrite what
+another has read. Loops run a few times. What an asynchronous copy wrote counts as written when it is waited
+for.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class _Block:
     def __init__(
         self, document: Document, code: list[LoweredInstruction], threads: int, warp: int, number: int
     ) -> None:
-        self._sources = {
+        self._sources: dict[str, _Value] = {
             "thread": np.arange(threads),
             "warp": np.arange(threads) // warp,
             "elect": (np.arange(threads) % warp == 0).astype(np.int64),
@@ -153,7 +154,8 @@ class _Block:
         """Return who jumps to the first target. A branch that depends on data leaves a loop, or goes on."""
         guard = self.registers.get(instruction.guard) if instruction.guard else None
         if guard is not None:
-            return mask & ((guard != 0) != instruction.negated)
+            jumping: _Mask = mask & ((guard != 0) != instruction.negated)
+            return jumping
         first, *others = instruction.targets
         stays = bool(instruction.guard) and (first <= place or not others)
         return np.zeros_like(mask) if stays else mask
@@ -210,8 +212,9 @@ class _Block:
         if len(known) < len(values):
             return None
         if kind == "first lane":
-            lanes: _Value = np.broadcast_to(known[0], self.thread.shape)
-            return lanes[self.thread // self.warp_size * self.warp_size]
+            lanes = np.broadcast_to(known[0], self.thread.shape)
+            first: _Value = np.take(lanes, self.warps * self.warp_size)
+            return first
         if kind == "address":
             known.append(np.array(instruction.size))
         return _OPERATIONS[kind](*known)
@@ -331,6 +334,11 @@ class _Block:
         return Op(opcode, text, (), (), (), (), line, source_line, location=location)
 
 
+def _select(condition: _Value, one: _Value, other: _Value) -> _Value:
+    chosen: _Value = np.where(condition != 0, one, other)
+    return chosen
+
+
 _OPERATIONS: dict[str, Callable[..., _Value]] = {
     "move": lambda a: a,
     "add": lambda a, b: a + b,
@@ -347,10 +355,10 @@ _OPERATIONS: dict[str, Callable[..., _Value]] = {
     "shr": lambda a, b: a >> b,
     "min": np.minimum,
     "max": np.maximum,
-    "bfe": lambda a, b, c: (a >> b) & ~(np.int64(-1) << c),
+    "bfe": lambda a, b, c: (a >> b) % (1 << int(c)),
     "multiply-add": lambda a, b, c: a * b + c,
     "address": lambda a, b, c: a + b * c,
-    "select": lambda a, b, c: np.where(a != 0, b, c),
+    "select": _select,
     "pack": lambda a, b: (a & 0xFFFFFFFF) | (b << 32),
     "eq": lambda a, b: (a == b).astype(np.int64),
     "ne": lambda a, b: (a != b).astype(np.int64),

@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 
 from irscope.interpreting.domain import Domain
+from irscope.interpreting.events.event_order import EventOrder
 from irscope.interpreting.events.hazards import (
     COPY,
     THREAD,
@@ -26,7 +27,6 @@ from irscope.interpreting.events.hazards import (
     slot_name,
 )
 from irscope.interpreting.events.operations import EVENTS, is_asynchronous, notes, opaque
-from irscope.interpreting.events.order import EventOrder
 from irscope.interpreting.integers import integer_result
 from irscope.interpreting.memory import buffer_of
 from irscope.interpreting.runtime_values import (

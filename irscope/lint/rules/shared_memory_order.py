@@ -1,6 +1,6 @@
 """Accesses of shared memory that nothing orders, and barriers that are waited for in vain.
 
-**What it does.** Executes the scalar part of the final TTGIR, with a logical thread per partition, and reports:
+**What it does.** Executes the scalar part of the final TTGIR, a logical thread per partition, and reports:
 
 - a buffer that is read before what fills it is visible, or overwritten before its last use;
 - a barrier that is waited for and never arrived at, with each partition that waits;
@@ -8,16 +8,16 @@
 - an accumulator or an operand of a product in flight that is used;
 - a write by threads that the copy engine or a tensor core reads without a fence.
 
-In PTX, and for AMD in LLVM IR, it also looks for barriers between warps: what one warp writes to shared memory,
-another must not read before a barrier of the block.
+In PTX, and for AMD in LLVM IR, it also looks for barriers between warps: what one warp writes to shared
+memory, another must not read before a barrier of the block.
 
 **Why is this bad?** The result is wrong now and then, on some GPUs, or the kernel never ends. Triton inserts
 barriers for its own pipelines; in Gluon, waits, phases, counts and fences are yours. A report about a kernel
 without Gluon is a second opinion on the compiler.
 
 **Limits.** Integers that depend on data are guessed, loops run a few times, and clusters are not executed. Of
-specialized kernels, the barriers between warps are not looked at. Of a kernel, 24 variants with different code
-are executed at most, and the barriers between warps of 4.
+specialized kernels, the barriers between warps are not looked at. Of a kernel, 24 variants with different
+code are executed at most, and the barriers between warps of 4.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant
@@ -59,7 +58,7 @@ def shared_memory_order(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 def _different(compiled: CompiledKernel) -> list[Variant]:
     """Return the first variants of which no two have the same stages."""
-    variants = {}
+    variants: dict[tuple[str, ...], Variant] = {}
     for variant in compiled.variants:
         artifacts = variant.artifacts
         digests = tuple(artifacts[name].digest for name in ("ttgir", *_LOWERED) if name in artifacts)

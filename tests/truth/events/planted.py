@@ -2,9 +2,9 @@
 
     python -m tests.truth.events.planted
 
-Prints one line per error: what was changed, what is reported first, and whether that is the right kind, buffer and
-line; then how many were found, and how many reports the unchanged stages have. `thread` names the public thread
-that the mistake is written after.
+Prints one line per error: what was changed, what is reported first, and whether a report has the right kind,
+buffer and line; then how many were found, and how many reports the unchanged stages have. `thread` names the
+public thread that the mistake is written after.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _TRITON = (3, 9)
 class Planted:
     """An error in a stage: the `number`-th line (from 0) that matches `pattern` becomes `replacement`.
 
-    Without a pattern, the stage is that of a wrong kernel. It is found if a report is of one of `kinds`, is about
-    a buffer whose name matches `buffer`, and is at one of `lines` of the kernel, or names one.
+    Without a pattern, the stage is that of a wrong kernel. It is found if a report is of one of `kinds`, is
+    about a buffer whose name matches `buffer`, and is at one of `lines` of the kernel, or names one.
     """
 
     stage: str
@@ -153,8 +153,8 @@ def _rows(number: int, what: str, kinds: tuple[str, ...], *lines: int, thread: s
 
 
 def _edit(
-    stage: str, what: str, kinds: tuple[str, ...], buffer: str, lines: tuple[int, ...], pattern: str, replacement: str = "",
-    number: int = 0, thread: str = "",
+    stage: str, what: str, kinds: tuple[str, ...], buffer: str, lines: tuple[int, ...], pattern: str,
+    replacement: str = "", number: int = 0, thread: str = "",
 ) -> Planted:  # fmt: skip
     return Planted(stage, what, kinds, buffer, lines, pattern, replacement, number, thread)
 
