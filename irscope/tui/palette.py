@@ -112,7 +112,9 @@ class ThemePreview(InputApp):
 
     def ordered_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
         """Return the entries of the palette, those that were picked first; picking one is remembered."""
-        entries = {entry.title: entry for entry in self.palette_entries(screen)}
+        entries: dict[str, PaletteEntry] = {}
+        for entry in self.palette_entries(screen):
+            entries.setdefault(entry.title, entry)  # a panel can have what its screen has
         recent = [entries.pop(title)._replace(group="Recent") for title in self.recent if title in entries]
         return [entry._replace(run=partial(self._pick, entry)) for entry in (*recent, *entries.values())]
 
