@@ -182,7 +182,7 @@ TASKS = (
     ),
     Task(
         "lines of one Python line in all stages",
-        ("/", Typed("warp_group_dot"), "Enter", "S"),
+        ("Enter", "S"),
         shows(r"Line 90 became ttir 1, ttgir \d+, llir \d+(→\d+)?, ptx \d+"),
     ),
     Task(
@@ -199,8 +199,8 @@ TASKS = (
     ),
     Task(
         "wgmma's operand layout",
-        ("4", Action("T", "layouts"), Until("n")),
-        shows(r"nvmma_shared|#shared", r"\b128[- ]byte|swizzl"),
+        ("Enter", Action("T", "layouts")),
+        shows(r"memdesc<", r"Swizzled over \d+ bytes"),
     ),
     Task("explain a term", (Action("e", "explain"),), shows(r"sizePerThread|threadsPerWarp|blocked")),
     Task("swap A and B", (Action("x", "swap"),), shows(r"A #2\b", r"B #1\b")),
