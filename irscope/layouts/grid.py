@@ -7,13 +7,21 @@ So large tensors become small pictures.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, WORD, Addresses, Wavefronts, bank
 from irscope.layouts.linear import LinearLayout, Vector
-from irscope.layouts.ownership import MAX_ELEMENTS, RegisterPosition, longest_run, owners, repeating_part
+from irscope.layouts.ownership import (
+    MAX_ELEMENTS,
+    Positions,
+    longest_run,
+    ownership_summary,
+    repeating_part,
+    thread_elements,
+)
 from irscope.model.records import FrozenValue
 
 # The cells per line of a tensor with one dimension.
@@ -94,8 +102,14 @@ class _Frame(FrozenValue):
             return (row, column)
         return (*(0 for _ in self.shape[3:]), self.plane, row, column)
 
-    def name(self, element: Vector) -> str:
-        return f"({', '.join(map(str, element))})"
+    def elements(self, row: int, column: int) -> list[Vector]:
+        """Return the elements of the cell that begins at a row and a column."""
+        (down, across) = self.size
+        return [self.element(row + r, column + c) for r in range(down) for c in range(across)]
+
+
+def _name(element: Vector) -> str:
+    return f"element ({', '.join(map(str, element))})"
 
 
 def with_equal_cells(grid: Grid, other: Grid) -> Grid:
@@ -124,12 +138,17 @@ def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | 
 
     `mark` is the thread to mark. Raises UnknownLayoutError.
     """
-    positions = owners(layout)
+    if prod(map(layout.size, layout.bases)) > MAX_ELEMENTS:
+        raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} registers")
+    positions, copies, lanes = Positions(layout), ownership_summary(layout).owners - 1, layout.size("lane")
     dimension, run = longest_run(layout)
     frame = _frame(layout, window, dimension, run, repeating_part(layout))
-    lanes = layout.size("lane")
+    marked = set() if mark is None else set(thread_elements(layout, *divmod(mark, lanes)))
     rows = [
-        tuple(_register_cell(frame, positions, row, column, lanes, mark) for column in frame.starts[1])
+        tuple(
+            _register_cell(positions, frame.elements(row, column), copies, lanes, marked)
+            for column in frame.starts[1]
+        )
         for row in frame.starts[0]
     ]
     warps = sorted({cell.group for row in rows for cell in row})
@@ -152,41 +171,26 @@ def drawn_elements(layout: LinearLayout, window: Window) -> tuple[range, range]:
     return range(down.start, down.stop, step), range(across.start, across.stop)
 
 
-def window_around(layout: LinearLayout, element: Vector) -> Window:
-    """Return the window of the size that is drawn by default which contains an element."""
-    down, across = drawn_elements(layout, Window())
-    sizes = (down.stop,) if len(element) == 1 else (down.stop, across.stop)
-    lows = [index - index % size for index, size in zip(element[-2:], sizes, strict=True)]
-    ranges = [(low, low + size) for low, size in zip(lows, sizes, strict=True)]
-    plane = element[-3] if len(element) > 2 else 0
-    return Window(ranges[0] if len(element) > 1 else None, ranges[-1], plane)
+def window_around(layouts: Sequence[LinearLayout], element: Vector) -> Window:
+    """Return the window with an element which is as large as what is drawn by default of all `layouts`."""
+    drawn = [drawn_elements(layout, Window()) for layout in layouts]
+    ranges = []
+    for index, parts in zip(element[-2:], list(zip(*drawn, strict=True))[: len(element)], strict=True):
+        size = max(part.stop for part in parts)
+        ranges.append((index - index % size, index - index % size + size))
+    return Window(ranges[0] if len(element) > 1 else None, ranges[-1], (0, 0, *element)[-3])
 
 
 def _register_cell(
-    frame: _Frame,
-    positions: dict[Vector, list[RegisterPosition]],
-    row: int,
-    column: int,
-    lanes: int,
-    mark: int | None,
+    positions: Positions, elements: Sequence[Vector], copies: int, lanes: int, marked: AbstractSet[Vector]
 ) -> GridCell:
-    elements = [
-        frame.element(row + r, column + c) for r in range(frame.size[0]) for c in range(frame.size[1])
-    ]
-    first, last = positions[elements[0]], positions[elements[-1]]
-    owner = first[0]
-    thread = owner.warp * lanes + owner.lane
-    registers = f"{owner.register}-{last[0].register}" if len(elements) > 1 else str(owner.register)
-    more = len({(position.block, position.warp, position.lane) for position in first}) - 1
-    threads = {position.warp * lanes + position.lane for position in first}
-    block = f" block {owner.block}" if any(position.block for position in first) else ""
-    description = (
-        f"element {frame.name(elements[0])}:{block} warp {owner.warp} lane {owner.lane} (thread {thread}) "
-        f"register{'s' if len(elements) > 1 else ''} {registers}"
-        + (f", and {more} more thread{'s' if more > 1 else ''}" if more else "")
-    )
-    label = f"T{thread}:{registers}" + (f"+{more}" if more else "")
-    return GridCell(label, owner.warp, owner.lane % 2, mark is not None and mark in threads, description)
+    first, last = elements[0], elements[-1]
+    warp, lane = positions.value("warp", first), positions.value("lane", first)
+    registers = str(positions.value("register", first))
+    if len(elements) > 1:
+        registers += f"-{positions.value('register', last)}"
+    label = f"T{warp * lanes + lane}:{registers}" + (f"+{copies}" if copies else "")
+    return GridCell(label, warp, lane % 2, first in marked, f"{_name(first)}: {positions.text(first)}")
 
 
 def memory_grid(layout: LinearLayout, addresses: Addresses, bits: int, title: str, window: Window) -> Grid:
@@ -199,7 +203,7 @@ def memory_grid(layout: LinearLayout, addresses: Addresses, bits: int, title: st
     run = min(limit, _memory_run(addresses, layout.shape, last))
     frame = _frame(layout, window, last, run, _initial_part(layout.shape))
     cells = [
-        tuple(_memory_cell(frame, addresses, bits, row, column) for column in frame.starts[1])
+        tuple(_memory_cell(addresses, frame.element(row, column)) for column in frame.starts[1])
         for row in frame.starts[0]
     ]
     return Grid(
@@ -214,14 +218,11 @@ def memory_grid(layout: LinearLayout, addresses: Addresses, bits: int, title: st
     )
 
 
-def _memory_cell(frame: _Frame, addresses: Addresses, bits: int, row: int, column: int) -> GridCell:
-    element = frame.element(row, column)
+def _memory_cell(addresses: Addresses, element: Vector) -> GridCell:
     byte = addresses.byte(element)
-    count = prod(frame.size)
-    end = byte + max(1, count * bits // 8) - 1
-    banks = f"{bank(byte)}" if bank(byte) == bank(end) else f"{bank(byte)}-{bank(end)}"
-    description = f"element {frame.name(element)}: byte {byte}, bank{'s' if '-' in banks else ''} {banks}"
-    return GridCell(f"{byte} b{bank(byte)}", bank(byte) // 4, bank(byte) // 2 % 2, False, description)
+    number = bank(byte)
+    description = f"{_name(element)}: {addresses.text(element)}"
+    return GridCell(f"{byte} b{number}", number // 4, number // 2 % 2, False, description)
 
 
 def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid:
@@ -231,7 +232,7 @@ def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid
     """
     if layout.size("row") * layout.size("col") > MAX_ELEMENTS:
         raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} elements")
-    positions = layout.positions(("row", "col"))
+    positions = Positions(layout)
     run = max(1, next((r for r in (16, 8, 4, 2) if _column_run(layout, r)), 1))
     frame = _frame(layout, window, len(layout.shape) - 1, run, _initial_part(layout.shape))
     cells = []
@@ -239,10 +240,9 @@ def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid
         line = []
         for column in frame.starts[1]:
             element = frame.element(row, column)
-            lane, first = min(positions[element])
-            more = f"-{first + run - 1}" if run > 1 else ""
-            description = f"element {frame.name(element)}: lane {lane}, column {first}{more} of tensor memory"
-            label = f"r{lane} c{first}{more}"
+            lane, first = positions.value("row", element), positions.value("col", element)
+            description = f"{_name(element)}: {positions.text(element)}"
+            label = f"r{lane} c{first}" + (f"-{first + run - 1}" if run > 1 else "")
             line.append(GridCell(label, lane // 16, first // run % 2, False, description))
         cells.append(tuple(line))
     groups = sorted({cell.group for row in cells for cell in row})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import Inverse, LinearLayout, Span, Vector, flat, xor
@@ -12,16 +11,6 @@ from irscope.model.records import FrozenValue
 
 # With more elements, a map of all of them takes seconds.
 MAX_ELEMENTS = 1 << 18
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RegisterPosition(FrozenValue):
-    """A register of a thread, which holds one element."""
-
-    block: int
-    warp: int
-    lane: int
-    register: int
 
 
 _ORDER = ("register", "lane", "warp", "block", "row", "col")
@@ -96,24 +85,6 @@ class OwnershipSummary(FrozenValue):
     repeats: int
     dimension: int
     run: int
-
-
-def owners(layout: LinearLayout) -> dict[Vector, list[RegisterPosition]]:
-    """Map each element to the registers that hold it, ordered by block, warp, lane and register.
-
-    Raises UnknownLayoutError for a layout in memory and for one with more than MAX_ELEMENTS
-    elements.
-    """
-    if not layout.in_registers:
-        raise UnknownLayoutError("a layout in memory, which no thread owns")
-    inputs = ("block", "warp", "lane", "register")
-    if prod(map(layout.size, inputs)) > MAX_ELEMENTS:
-        raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} registers")
-    positions = layout.positions(inputs)
-    return {
-        element: [RegisterPosition(*position) for position in sorted(every)]
-        for element, every in positions.items()
-    }
 
 
 def thread_elements(layout: LinearLayout, warp: int, lane: int) -> list[Vector]:

@@ -331,13 +331,11 @@ class LayoutComparison:
         return texts
 
     def window_around(self, value: ValuePair, element: tuple[int, ...]) -> Window:
-        """Return the window to draw that has an element of a value: of the larger part if A and B differ."""
-        windows = [Window()]
-        for index, tensor in enumerate((value.a, value.b)[: len(self.sides)]):
-            linear = self._linear(index, tensor) if tensor is not None else None
-            if linear is not None:
-                windows.append(window_around(linear, element))
-        return max(windows, key=lambda window: (window.rows or (0, 0))[1] + (window.columns or (0, 0))[1])
+        """Return the window to draw that has an element of a value, for both sides."""
+        sides = enumerate((value.a, value.b)[: len(self.sides)])
+        layouts = [self._linear(index, tensor) for index, tensor in sides if tensor is not None]
+        known = [layout for layout in layouts if layout is not None]
+        return window_around(known, element) if known else Window()
 
     def _draw(self, side: VariantLayouts, own: Tensor | None, options: DrawingOptions) -> LayoutDrawing:
         """Draw one side; return an empty drawing with the reason if there is nothing to draw."""

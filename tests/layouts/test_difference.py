@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,6 @@ from irscope.layouts.attribute import parse_attribute
 from irscope.layouts.color_map import GLYPHS, ColorBy, cell_size, color_choices, color_map
 from irscope.layouts.difference import SAME, layout_difference
 from irscope.layouts.grid import Grid
-from irscope.layouts.ownership import owners
 from irscope.layouts.tensors import Tensor, find_tensors
 
 from .builders import AMPERE, BLACKWELL, HOPPER, kernel, layout
@@ -107,11 +107,11 @@ def test_a_map_shows_what_holds_the_first_element_of_each_cell(name: str):
     found = kernel(name)
     for own in {t.key: t for t in found.tensors if len(t.shape) == 2 and not t.buffer}.values():
         linear = found.layouts.of(own)
-        holders = owners(linear)
+        holders = linear.positions(("warp", "lane", "register"))
         for by, value in (
-            (ColorBy.WARP, lambda at: at.warp),
-            (ColorBy.THREAD, lambda at: at.lane),
-            (ColorBy.REGISTER, lambda at: at.register),
+            (ColorBy.WARP, itemgetter(0)),
+            (ColorBy.THREAD, itemgetter(1)),
+            (ColorBy.REGISTER, itemgetter(2)),
         ):
             drawn = color_map(linear, "", by, (4, 2))
             count = linear.size({ColorBy.THREAD: "lane"}.get(by, by.value))

@@ -15,7 +15,7 @@ from irscope.layouts.banks import Addresses
 from irscope.layouts.describe import describe_thread
 from irscope.layouts.grid import Window, memory_grid, register_grid
 from irscope.layouts.kernel_layouts import ConversionCost, KernelLayouts, conversion_cost, title
-from irscope.layouts.ownership import owners, ownership_summary
+from irscope.layouts.ownership import Positions, ownership_summary
 from irscope.layouts.tensors import Layouts, find_tensors
 from irscope.targets import parse_target
 
@@ -58,12 +58,12 @@ def test_every_layout_of_a_kernel_is_converted_and_covers_its_tensor(name: str):
         assert len(reached) == prod(linear.shape), title(tensor)
 
 
-def test_owners_and_thread_elements_are_inverse():
+def test_the_position_of_an_element_holds_it():
     linear = kernel(AMPERE).layouts.of(one(kernel(AMPERE), "acc"))
-    for element, positions in owners(linear).items():
-        for position in positions:
-            held = linear.element(warp=position.warp, lane=position.lane, register=position.register)
-            assert held == element
+    positions = Positions(linear)
+    for element in linear.positions(("warp", "lane", "register")):
+        held = {name: positions.value(name, element) for name in ("warp", "lane", "register")}
+        assert linear.element(**held) == element
     assert len(describe_thread(linear, 37)) == 1 + ownership_summary(linear).registers // 2
     with pytest.raises(UnknownLayoutError):
         describe_thread(linear, 128)
@@ -115,7 +115,7 @@ def test_pictures_draw_the_part_that_repeats_and_windows():
     grid = ampere.picture(accumulator, Window()).grid
     assert (len(grid.rows), len(grid.columns)) == (32, 8)
     assert grid.cells[1][1].label == "T5:0-1"
-    assert grid.cells[1][1].description == "element (1, 2): warp 0 lane 5 (thread 5) registers 0-1"
+    assert grid.cells[1][1].description == "element (1, 2): warp 0 lane 5 (thread 5) register 0"
     assert any("repeats 2 x 4 times" in note for note in grid.notes)
     window = ampere.picture(accumulator, Window((8, 10), (16, 24)), thread=5).grid
     assert (window.rows, window.columns) == (("8", "9"), ("16", "18", "20", "22"))

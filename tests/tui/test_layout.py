@@ -194,6 +194,38 @@ async def test_a_typed_element_is_shown_with_what_holds_it(
         assert "no element 900" in description(pilot, "title")
 
 
+async def test_typing_keeps_the_part_and_knows_what_only_b_has(app: IrscopeApp) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot)
+        pilot.app.screen.stages.choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, "%16 = ")
+        before = [panes[0].grid.cells for panes in view._sides]
+        assert [len(cells) for cells in before] == [16, 8]  # the tiles differ
+        await press(pilot, "3", "comma", "5")
+        assert len(view._sides[0][0].grid.cells) == 16
+        assert "element (3, 5): warp 0 lane 24 (thread 24) register 5" in description(pilot, "a")
+        assert "element (3, 5): warp 1 lane 16 (thread 48) register 5" in description(pilot, "b")
+        await press(pilot, "escape", "1", "0", "0", "comma", "5")
+        assert "element (100, 5): none" in description(pilot, "a")
+        assert "element (100, 5): warp" in description(pilot, "b")
+        await press(pilot, "escape", "l", "k")
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "z", "v", "c", "z")
+        await open_vector(pilot)
+        await press(pilot, "4", "0")
+        assert "element (40): warp" in description(pilot, "a")
+
+
+async def open_vector(pilot: Pilot[None]) -> None:
+    """Goes to the first value with one dimension."""
+    for _ in range(40):
+        await press(pilot, "n")
+        if "<64xi32" in drawn(pilot.app.screen.query_one(GridView)).splitlines()[0]:
+            return
+    raise AssertionError("no vector")
+
+
 @pytest.mark.parametrize(
     ("target", "words", "element", "expected"),
     [

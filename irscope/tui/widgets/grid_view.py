@@ -148,6 +148,8 @@ class GridView(Widget, can_focus=True):
     def _cell(self, pane: _Pane, row: int, column: int) -> Segment:
         cell, at_cursor = pane.grid.cells[row][column], (row, column) == (pane.row, pane.column)
         style = self.rich_style if cell is None else self.cell_style(cell)
+        if pane.compared and cell and cell.group >= 0:
+            style += Style(bold=True)  # also without colors, it differs from those that are equal
         if at_cursor:
             style = self.get_component_rich_style("cell--cursor")
         text = cell.label if cell else "."
@@ -182,6 +184,7 @@ class _Pane:
     size: int
     starts: tuple[Sequence[int], Sequence[int]]
     line: bool
+    compared: bool
     x: int = 0
     y: int = 0
     width: int = 0
@@ -199,7 +202,8 @@ class _Pane:
             labels = [len(cell.label) for row in grid.cells for cell in row if cell]
             size = max([*labels, *map(len, grid.columns), 1]) + 1
         margin = max(map(len, grid.rows), default=0) + 1
-        return cls(grid, margin, size, (_starts(grid.rows), _starts(grid.columns)), line)
+        compared = any(cell and cell.group < 0 for row in grid.cells for cell in row)
+        return cls(grid, margin, size, (_starts(grid.rows), _starts(grid.columns)), line, compared)
 
     @property
     def whole_size(self) -> tuple[int, int]:
