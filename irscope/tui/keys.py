@@ -37,11 +37,11 @@ def _same_variant(screen: CompareScreen) -> str:
 
 
 def _differing_stage(screen: CompareScreen) -> str:
-    """Return where A and B differ instead: "; they do in 4 ttgir"."""
+    """Return where A and B differ instead: "; A and B differ in 4 ttgir"."""
     pair = screen.pair
     numbered = (f"{number} {stage}" for number, stage in enumerate(pair.stages, 1) if pair.differs_in(stage))
     first = next(numbered, "")
-    return f"; they do in {first}" if first else ""
+    return f"; A and B differ in {first}" if first else ""
 
 
 def _not_compared(screen: CompareScreen) -> str:
@@ -50,12 +50,12 @@ def _not_compared(screen: CompareScreen) -> str:
     if screen.pair.single:
         return _SAME
     if screen.texts.page.right is None:
-        return f"A and B do not both have {screen.stage}{_differing_stage(screen)}"
+        return f"Only one text is on screen{_differing_stage(screen)}"
     return f"{screen.stage} is not compared yet"
 
 
 def _no_change(screen: CompareScreen) -> str:
-    no_change = f"A and B do not differ in {screen.stage}{_differing_stage(screen)}"
+    no_change = f"{screen.stage} has no changes{_differing_stage(screen)}"
     return _not_compared(screen) or ("" if screen.texts.page.runs else no_change)
 
 

@@ -21,6 +21,9 @@ from textual.widgets import Button, Input, OptionList
 from irscope.tui.input_queue import InputApp
 from irscope.tui.screens.dialogs import DismissOnce
 
+# More than any score of Textual's matcher.
+_EXACT = 1000.0
+
 
 class PaletteEntry(NamedTuple):
     """An action in the palette: what it does, its keys, the title of its group, and what runs it."""
@@ -47,13 +50,14 @@ class EntryProvider(Provider):
             above = entry.group
 
     async def search(self, query: str) -> Hits:
-        """Yield the entries that match."""
+        """Yield the entries that match; those that contain the words as they are come first."""
         matcher = self.matcher(query)
         for entry in self.app.ordered_entries(self.screen):  # type: ignore[attr-defined]  # a ThemePreview
             score = matcher.match(entry.title)
             if score > 0:
                 prompt = entry.prompt(matcher.highlight(escape(entry.title)))
-                yield Hit(score, prompt, entry.run, entry.title)
+                exact = _EXACT if query.lower() in entry.title.lower() else 0
+                yield Hit(score + exact, prompt, entry.run, entry.title)
 
 
 class Palette(CommandPalette, DismissOnce[None]):
@@ -112,7 +116,9 @@ class ThemePreview(InputApp):
 
     def ordered_entries(self, screen: Screen[object]) -> list[PaletteEntry]:
         """Return the entries of the palette, those that were picked first; picking one is remembered."""
-        entries = {entry.title: entry for entry in self.palette_entries(screen)}
+        entries: dict[str, PaletteEntry] = {}
+        for entry in self.palette_entries(screen):
+            entries.setdefault(entry.title, entry)  # a panel can have what its screen has
         recent = [entries.pop(title)._replace(group="Recent") for title in self.recent if title in entries]
         return [entry._replace(run=partial(self._pick, entry)) for entry in (*recent, *entries.values())]
 

@@ -276,8 +276,9 @@ async def test_copy(app: IrscopeApp) -> None:
         assert view.page.right is not None
         await press(pilot, "y")
         assert app.clipboard == view.page.right.lines[row.right]
-        await app.screen.run_action("run('copy_line(False)')")
-        assert app.clipboard == view.page.left.lines[row.left]
+        await press(pilot, "x", "y")  # A is B then
+        assert view.page.right is not None
+        assert app.clipboard == view.page.right.lines[view.page.rows[view.row].right or 0]
 
 
 async def test_findings_are_those_of_the_workspace(app: IrscopeApp, matmul: Path) -> None:

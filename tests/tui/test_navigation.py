@@ -67,7 +67,7 @@ async def test_a_key_that_does_nothing_says_so(app: IrscopeApp) -> None:
 async def test_an_action_that_cannot_act_is_dimmed(app: IrscopeApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "shift+tab", "b")  # A and B are the same variant
-        hints = app.screen.query_one(KeyHints).labels(160)
+        hints = app.screen.query_one(KeyHints).labels(400)
         dimmed = {label.text.strip() for label in hints if label.style == "hint--off"}
         assert {"swap", "next", "unify"} <= dimmed
         await press(pilot, "x")
@@ -80,7 +80,8 @@ async def test_the_help_starts_with_the_focused_panel_and_is_filtered(matmul: Pa
         await press(pilot, "shift+tab", "question_mark")
         assert isinstance(app.screen, HelpScreen)
         view = app.screen.query_one(HelpView)
-        assert "In the table of variants" in drawn(view).splitlines()[1]
+        assert "Most useful here" in drawn(view).splitlines()[1]
+        assert "Make this variant A" in drawn(view).splitlines()[2]
         await press(pilot, "slash", *"sort by", "enter")
         lines = [line for line in drawn(view).splitlines() if "Sort by" in line]
         assert [line.split()[0] for line in lines] == ["f9"]
