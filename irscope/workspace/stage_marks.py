@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from irscope.facts.occupancy import count
 from irscope.model import Variant
@@ -77,6 +77,8 @@ _MLIR_MATRIX = re.compile(r"(?:tt|ttng|amdg)\.(?:dot|warp_group_dot|tc_gen5_mma)
 _LLVM_MATRIX = re.compile(
     r"asm (?:wgmma\.mma|mma\.|tcgen05\.mma)|@llvm\.(?:amdgcn\.\w*(?:mfma|wmma)|nvvm\.\w*mma)"
 )
+# Loops with the lines that they consist of.
+_LoopLines: TypeAlias = "Sequence[tuple[Loop, Sequence[range]]]"
 # Parsing a longer stage for its marks would take minutes.
 _MOST_LINES = 200_000
 
@@ -97,10 +99,11 @@ def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
     document = workspace.document(variant, stage)
     hot = _hot_loop(workspace, variant, stage)
     python = {o.line: o.location.outermost.line for o in document.operations if o.location}
-    runs = _runs(workspace, variant, stage, document)
+    loops = _loop_lines(workspace, variant, stage, document)
+    runs = _runs(loops, document)
     matrix, spills = _instructions(document, stage)
     return LineMarks(
-        _hot_lines(workspace, variant, stage, hot) if hot else (),
+        _hot_lines(loops, hot) if hot else (),
         matrix,
         spills,
         _pressure(workspace, variant, stage),
@@ -110,19 +113,11 @@ def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
     )
 
 
-def _runs(workspace: Workspace, variant: Variant, stage: str, document: Document) -> Mapping[int, int]:
+def _runs(loops: _LoopLines, document: Document) -> Mapping[int, int]:
     """Return how often the operations in loops run, by line; 0 if that is unknown.
 
-    What the prologue of a pipelined loop did counts again in the loop. LLVM IR has the loops of TTGIR.
+    What the prologue of a pipelined loop did counts again in the loop.
     """
-    loops = [(loop, loop.lines) for loop in workspace.loops(variant, stage)]
-    if document.language == "llvm" and workspace.contents.key(variant, "ttgir"):
-        from irscope.facts.loops.kernel_loops import loop_lines
-
-        ttgir = workspace.document(variant, "ttgir")
-        loops = [
-            (loop, loop_lines(document, ttgir, loop.chain)) for loop in workspace.loops(variant, "ttgir")
-        ]
     runs: dict[int, int] = {}
     operations = sorted({operation.line for operation in document.operations})
     for loop, ranges in loops:
@@ -160,19 +155,21 @@ def _hot_loop(workspace: Workspace, variant: Variant, stage: str) -> Loop | None
     return max(workspace.loops(variant, stage), key=work, default=None)
 
 
-def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) -> Sequence[range]:
-    """Return the lines of the hot loop in a stage."""
-    if stage in ("ttir", "ttgir"):
-        line_groups = [loop.lines for loop in workspace.loops(variant, stage) if loop.chain == hot.chain]
-        return sorted((lines for group in line_groups for lines in group), key=lambda lines: lines.start)
-    if not workspace.contents.key(variant, "ttgir"):
-        return ()
-    document = workspace.document(variant, stage)
-    if document.language == "mlir":
-        return ()
+def _loop_lines(workspace: Workspace, variant: Variant, stage: str, document: Document) -> _LoopLines:
+    """Return the loops of a stage with their lines; LLVM IR has those of TTGIR."""
+    if document.language != "llvm" or not workspace.contents.key(variant, "ttgir"):
+        return [(loop, loop.lines) for loop in workspace.loops(variant, stage)]
     from irscope.facts.loops.kernel_loops import loop_lines  # the app opens without marks
 
-    return loop_lines(document, workspace.document(variant, "ttgir"), hot.chain)
+    ttgir = workspace.document(variant, "ttgir")
+    by_chain = {loop.chain: loop for loop in workspace.loops(variant, "ttgir")}
+    return [(loop, loop_lines(document, ttgir, chain)) for chain, loop in by_chain.items()]
+
+
+def _hot_lines(loops: _LoopLines, hot: Loop) -> Sequence[range]:
+    """Return the lines of the hot loop in a stage."""
+    ranges = {lines for loop, own in loops for lines in own if loop.chain == hot.chain and not loop.remainder}
+    return sorted(ranges, key=lambda lines: lines.start)
 
 
 def _instructions(document: Document, stage: str) -> tuple[Sequence[int], Sequence[int]]:

@@ -31,22 +31,18 @@ class SizeController(Controller):
         """Make the focused panel larger, or smaller if `step` is negative; the texts by the findings."""
         screen = self._screen
         if screen.focused is screen.table:
-            self.change(screen.table, step)
+            self.set("variants", screen.table.outer_size.height + step)
         elif screen.focused in screen.source.children:
             self.set("source", self.chosen.get("source", _SOURCE_TENTHS) + step)
         else:
-            self.change(screen.findings_view, -step if screen.focused is screen.texts else step)
+            step = -step if screen.focused is screen.texts else step
+            self.set("findings", screen.findings_view.outer_size.height + step)
 
     def drag(self, heading: LineView, lines: int) -> None:
         """Move the border above a panel down: that of the texts or of the findings."""
-        if heading is self._screen.texts:
-            self.change(self._screen.table, lines)
-        elif heading is self._screen.findings_view:
-            self.change(heading, -lines)
-
-    def change(self, panel: LineView, lines: int) -> None:
-        """Make a panel larger by some lines."""
-        self.set(panel.id or "", panel.outer_size.height + lines)
+        panel = self._screen.table if heading is self._screen.texts else self._screen.findings_view
+        size = panel.outer_size.height
+        self.set(panel.id or "", size - lines if panel is heading else size + lines)
 
     def set(self, name: str, size: int) -> None:
         """Give the panel with an id a size; the style sheet limits it, so that the texts stay visible."""

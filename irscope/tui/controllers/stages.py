@@ -192,8 +192,8 @@ class StageController(Controller):
 
     def _tell(self, costs: str, divergence: str) -> None:
         """Show what B costs compared with A, and where the two diverge."""
-        self._screen.costs.show(costs, "screen.run('toggle_findings')")
-        self._screen.divergence.show(divergence, "screen.run('passes')")
+        self._screen.costs.show(costs)
+        self._screen.divergence.show(divergence)
 
     async def _derive_texts(self, stage: str) -> None:
         """Make the texts of a stage and show them: they can be read long before they are compared.

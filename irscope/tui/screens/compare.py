@@ -269,7 +269,8 @@ class CompareScreen(ActionScreen[None]):
 
     @on(LineView.Dragged)
     def _drag(self, message: LineView.Dragged) -> None:
-        self.sizes.drag(message.view, message.lines)
+        if message.view in (self.texts, self.findings_view):
+            self.sizes.drag(message.view, message.lines)
 
     @on(ItemView.Chosen)
     def _open_item(self, message: ItemView.Chosen) -> None:

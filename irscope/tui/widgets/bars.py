@@ -188,14 +188,14 @@ class StatusLine(Bar):
 
 
 class StoryBar(Bar):
-    """A line about A and B; without a text, the bar is hidden. A click runs its action."""
+    """A line about A and B; without a text, the bar is hidden."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story"}
 
-    def show(self, text: str, action: str = "") -> None:
+    def show(self, text: str) -> None:
         """Show a text."""
         self.set_class(not text, "-empty")
-        self.set_labels([Label(f" {text}", "story", action)])
+        self.set_labels([Label(f" {text}", "story")])
 
 
 class KeyHints(Bar):
@@ -337,9 +337,3 @@ class MismatchBar(Bar):
         """Show the text; "" hides the bar."""
         self.display = bool(text)
         self.set_labels([Label(f" ! {text} ", "warning")])
-
-    def labels(self, width: int) -> Sequence[Label]:
-        """Return the text, with an ellipsis if it does not fit."""
-        return [
-            Label(cell(display_line(label.text), width, right=False), label.style) for label in self._labels
-        ]
