@@ -183,7 +183,7 @@ TASKS = (
     Task(
         "lines of one Python line in all stages",
         ("Enter", "S"),
-        shows(r"Line 90 became source \d+, ttir 1, ttgir \d+, llir \d+(→\d+)?, ptx \d+"),
+        shows(r"py90: (sass \S+ )?ptx \d+(→\d+)? llir \d+→\d+ ttgir \d+ ttir 1\b"),
     ),
     Task(
         "copy a variant's config",
