@@ -200,7 +200,7 @@ TASKS = (
     Task(
         "wgmma's operand layout",
         ("Enter", Action("T", "layouts")),
-        shows(r"memdesc<", r"Swizzled over \d+ bytes"),
+        shows(r"acc %acc_\d+, line 87", r"shape 16x128x16 instead of 16x64x16"),
     ),
     Task("explain a term", (Action("e", "explain"),), shows(r"sizePerThread|threadsPerWarp|blocked")),
     Task("swap A and B", (Action("x", "swap"),), shows(r"A #2\b", r"B #1\b")),
