@@ -182,8 +182,8 @@ TASKS = (
     ),
     Task(
         "lines of one Python line in all stages",
-        ("/", Typed("warp_group_dot"), "Enter", "S"),
-        shows(r"Line 90 became ttir 1, ttgir \d+, llir \d+(→\d+)?, ptx \d+"),
+        ("Enter", "S"),
+        shows(r"py90: (sass \S+ )?ptx \d+(→\d+)? llir \d+→\d+ ttgir \d+ ttir 1\b"),
     ),
     Task(
         "copy a variant's config",
@@ -199,8 +199,8 @@ TASKS = (
     ),
     Task(
         "wgmma's operand layout",
-        ("4", Action("T", "layouts"), Until("n")),
-        shows(r"nvmma_shared|#shared", r"\b128[- ]byte|swizzl"),
+        ("Enter", Action("T", "layouts")),
+        shows(r"acc %acc_\d+, line 87", r"shape 16x128x16 instead of 16x64x16"),
     ),
     Task("explain a term", (Action("e", "explain"),), shows(r"sizePerThread|threadsPerWarp|blocked")),
     Task("swap A and B", (Action("x", "swap"),), shows(r"A #2\b", r"B #1\b")),

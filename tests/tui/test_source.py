@@ -122,7 +122,7 @@ async def test_operations_of_a_line_in_every_stage(traced: IrscopeApp) -> None:
         wgmma = [counts for (stage, opcode), counts in found.items() if opcode.startswith("wgmma.mma_async")]
         ptx = captures.stage("matmul_kernel", captures.SMALL, "ptx").decode()
         assert wgmma == [(ptx.count("wgmma.mma_async"), None)]
-        assert "Line 45 of kernels.py" in drawn(work)
+        assert "py45: ptx 25 ttgir 3 ttir 1" in drawn(work)
         await press(pilot, "tab", "enter")
         assert tab(pilot) == work.items[0].stage == "ttir"
         assert texts(pilot).highlighted_rows()

@@ -118,7 +118,7 @@ class SourcePanelController(Controller):
             if stage != PYTHON:
                 outcomes += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
         file, number = place.file_name, place.line
-        title = f"Line {number} became {_totals(outcomes)}  (in {file}, A→B)"
+        title = f"py{number}: {_totals(outcomes)}  (of {file})"
         self._list(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)
 
     def _list(self, heading: str, outcomes: Sequence[LineOutcome]) -> None:
@@ -127,13 +127,13 @@ class SourcePanelController(Controller):
 
 
 def _totals(outcomes: Sequence[LineOutcome]) -> str:
-    """Return `ttir 1, ttgir 4→6`: the number of operations of each stage; one if only A or B has it."""
+    """Return `ptx 25→26 ttgir 3`: the operations of each stage in A and B, the last stage first."""
     left, right = Counter[str](), Counter[str]()
     for outcome in outcomes:
         numbers = [number for number in (outcome.left, outcome.right) if number is not None]
         left[outcome.stage] += numbers[0]
         right[outcome.stage] += numbers[-1]
-    return ", ".join(f"{stage} {counts_text(left[stage], right[stage])}" for stage in left)
+    return " ".join(f"{stage} {counts_text(left[stage], right[stage])}" for stage in reversed(left))
 
 
 def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:
