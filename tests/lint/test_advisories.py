@@ -146,6 +146,12 @@ def test_source_is_compared_with_the_installed_triton(monkeypatch):
         assert not lint_source(SOURCE.format(comment=f"  # irscope: ignore[{name}]"), "k.py", NAMES)
 
 
+def test_calls_of_files_are_never_ambiguous():
+    # Without stages and targets, a call has to identify an affected kernel by itself.
+    by_source = [one for one in advisories() if one.calls and not one.operations and not one.config]
+    assert [one.name for one in by_source] == ["triton-11406", "triton-10831"]
+
+
 def test_lint_prints_one_line_per_match(irscope: Irscope):
     done = irscope("lint", "--advisories", CAPTURE)
     assert done.returncode == 1, done.stderr
