@@ -1,7 +1,7 @@
 """The accesses of global memory that the programs of a launch make: the domain that records them.
 
     tl.store(out + offsets, x, mask=mask)
-    -> Access("store", addresses of 64 elements, mask, layout, program (3, 0, 0), line 12, iteration 2, ...)
+    -> RecordedAccess("store", addresses of 64 elements, mask, program (3, 0, 0), line 12, iteration 2, ...)
 
 Only integers and addresses have values; of anything else, the record knows along which axes elements can
 differ, and from which loads they come.
@@ -42,7 +42,7 @@ _UNKNOWN = np.zeros((), np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class LoadedValue:
     """What is remembered of a value that is not known.
 
     `loads` are the numbers of the accesses that it was computed from; each element depends on all elements,
@@ -58,7 +58,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class RecordedAccess:
     """One load, store or atomic operation of global memory, as one program executed it.
 
     `number` counts the accesses of the program. `addresses` (bytes, int64) have the rank of `type`; an axis
@@ -83,7 +83,7 @@ class Access:
     type: Type
     epoch: int
     iterations: tuple[int, ...] = ()
-    origin: Origin = Origin()
+    origin: LoadedValue = LoadedValue()
     uniform: frozenset[int] = frozenset()
     value: float | None = None
     partition: int = 0
@@ -134,7 +134,7 @@ class AccessDomain:
     """
 
     def __init__(self, barriers: Collection[int] = ()) -> None:
-        self.accesses: list[Access] = []
+        self.accesses: list[RecordedAccess] = []
         self.waits: set[ProgramId] = set()
         self.machine: StageInterpreter | None = None
         self._barriers = frozenset(barriers)
@@ -182,11 +182,11 @@ class AccessDomain:
     def constant(self, number: float, type_: Type) -> RuntimeValue:
         """Return a float constant."""
         data = np.broadcast_to(_UNKNOWN, (1,) * len(type_.shape))
-        return RuntimeValue(data, type_, False, Origin(number=number))
+        return RuntimeValue(data, type_, False, LoadedValue(number=number))
 
     def argument(self, name: str, type_: Type, number: float | None) -> RuntimeValue:
         """Return an argument that is no pointer and no known integer."""
-        return RuntimeValue(_UNKNOWN, type_, False, Origin(number=number))
+        return RuntimeValue(_UNKNOWN, type_, False, LoadedValue(number=number))
 
     def carried(self, value: RuntimeValue) -> RuntimeValue:
         """Return a value as the next block of code sees it: as it is."""
@@ -315,7 +315,7 @@ class AccessDomain:
         last = values[-1] if values else None
         is_known = mask is None or mask.known
         self.accesses.append(
-            Access(
+            RecordedAccess(
                 kind,
                 step,
                 self._program_id,
@@ -341,14 +341,14 @@ class AccessDomain:
 def base_of(address: RuntimeValue) -> int | None:
     """Return the position of the argument that addresses point into, or near; None if it is unknown."""
     if not address.known:
-        return address.note.base if isinstance(address.note, Origin) else None
+        return address.note.base if isinstance(address.note, LoadedValue) else None
     first = int(address.data.flat[0]) if address.data.size else 0
     return (first + ARGUMENT_SPACING // 2) // ARGUMENT_SPACING - 1
 
 
-def _loaded(number: int, address: RuntimeValue) -> Origin:
+def _loaded(number: int, address: RuntimeValue) -> LoadedValue:
     base = base_of(address)
-    return Origin(frozenset([number]), bases=frozenset() if base is None else frozenset([base]))
+    return LoadedValue(frozenset([number]), bases=frozenset() if base is None else frozenset([base]))
 
 
 def _unknown(
@@ -362,19 +362,19 @@ def _unknown(
     return RuntimeValue(np.broadcast_to(_UNKNOWN, tuple(shape)), type_, False, _origin(operands))
 
 
-def _origin(operands: Iterable[RuntimeValue]) -> Origin:
+def _origin(operands: Iterable[RuntimeValue]) -> LoadedValue:
     loads: frozenset[int] = frozenset()
     combined: frozenset[int] = frozenset()
     bases: frozenset[int] = frozenset()
     base = None
     for operand in operands:
-        if isinstance(operand.note, Origin):
+        if isinstance(operand.note, LoadedValue):
             loads |= operand.note.loads
             combined |= operand.note.combined
             bases |= operand.note.bases
         if operand.type.element.startswith("!tt.ptr") and base is None:
             base = base_of(operand)
-    return Origin(loads, combined, base, bases=bases)
+    return LoadedValue(loads, combined, base, bases=bases)
 
 
 def _combined(
@@ -390,7 +390,7 @@ def _number_of(value: RuntimeValue) -> float | None:
     """Return the number that all elements of a value are, if it is known."""
     if value.known:
         return float(value.data.flat[0]) if value.data.size == 1 else None
-    return value.note.number if isinstance(value.note, Origin) else None
+    return value.note.number if isinstance(value.note, LoadedValue) else None
 
 
 def _equal_axes(value: RuntimeValue) -> frozenset[int]:
@@ -429,7 +429,7 @@ class AccessRecord:
 
     program: StageProgram
     launch: KernelLaunch
-    accesses: list[Access]
+    accesses: list[RecordedAccess]
     waits: set[ProgramId]
     executed: list[ProgramId] = field(default_factory=list)
     cost: int = 0

@@ -21,9 +21,9 @@ from irscope.interpreting.access_record import (
     ATOMIC,
     LOAD,
     STORE,
-    Access,
     AccessRecord,
     ProgramId,
+    RecordedAccess,
     recorded,
 )
 from irscope.interpreting.runtime_values import ARGUMENT_SPACING
@@ -50,10 +50,10 @@ _MOST_ELEMENTS = 6_000_000
 
 
 @dataclass(frozen=True)
-class Side:
+class RaceSide:
     """One side of a race: an element (row-major) of what an access moves, and a thread that has it."""
 
-    access: Access
+    access: RecordedAccess
     element: int
     thread: int
 
@@ -73,8 +73,8 @@ class Race:
     """
 
     kind: str
-    first: Side
-    second: Side
+    first: RaceSide
+    second: RaceSide
     offset: int
     count: int
     lanes: int
@@ -135,7 +135,7 @@ def _is_barrier(opcode: str) -> bool:
 class _Entries:
     """Elements of accesses, sorted by address: which access each belongs to, and who makes it."""
 
-    accesses: Sequence[Access]
+    accesses: Sequence[RecordedAccess]
     address: Numbers
     access: Numbers
     element: Numbers
@@ -163,7 +163,9 @@ class _Entries:
             yield mine[same], others[same]
 
 
-def _sorted_entries(accesses: Sequence[Access], makers: Sequence[tuple[Numbers, Numbers]]) -> _Entries:
+def _sorted_entries(
+    accesses: Sequence[RecordedAccess], makers: Sequence[tuple[Numbers, Numbers]]
+) -> _Entries:
     """Return the elements of accesses by address; `makers` has the first and last maker of each element."""
     unit = min(access.size for access in accesses)
     addresses, numbers, elements, firsts, lasts = [], [], [], [], []
@@ -184,7 +186,7 @@ def _sorted_entries(accesses: Sequence[Access], makers: Sequence[tuple[Numbers, 
 def races(record: AccessRecord) -> Races:
     """Return the races between the programs of a record, and between the threads of each."""
     result = Races()
-    known: dict[int, list[Access]] = {}
+    known: dict[int, list[RecordedAccess]] = {}
     for access in record.accesses:
         used = result.used.setdefault(access.program, {})
         if access.loads:
@@ -198,7 +200,7 @@ def races(record: AccessRecord) -> Races:
     for accesses in known.values():
         if all(access.kind == LOAD for access in accesses):
             continue
-        groups: dict[tuple[ProgramId, int, int], list[Access]] = {}
+        groups: dict[tuple[ProgramId, int, int], list[RecordedAccess]] = {}
         for access in accesses:
             groups.setdefault((access.program, access.partition, access.epoch), []).append(access)
         for group in groups.values():
@@ -208,7 +210,7 @@ def races(record: AccessRecord) -> Races:
     return result
 
 
-def _thread_count(record: AccessRecord, access: Access) -> int:
+def _thread_count(record: AccessRecord, access: RecordedAccess) -> int:
     """Return how many threads make a store; 0 if it is unknown."""
     try:
         return record.owners(access.type).count
@@ -235,7 +237,7 @@ def _one_per_lines(found: Sequence[Race]) -> list[Race]:
 # Threads of a program.
 
 
-def _between_threads(record: AccessRecord, accesses: list[Access], result: Races) -> Iterator[Race]:
+def _between_threads(record: AccessRecord, accesses: list[RecordedAccess], result: Races) -> Iterator[Race]:
     """Yield races between accesses of one program without a barrier between them."""
     writes = [access for access in accesses if access.kind == STORE]
     if not writes:
@@ -307,7 +309,7 @@ def _by_access(entries: _Entries, mine: Numbers, others: Numbers) -> Iterator[tu
         yield key // count, key % count, places
 
 
-def _differ(access: Access, one: Numbers, other: Numbers) -> bool:
+def _differ(access: RecordedAccess, one: Numbers, other: Numbers) -> bool:
     """Return True if elements of one store may differ: they differ in an axis along which values do."""
     if access.kind != STORE or access.value is not None:
         return False
@@ -333,8 +335,8 @@ def _race(kind: str, entries: _Entries, a: Numbers, b: Numbers, lanes: int, unde
         entries.accesses[int(entries.access[b[place]])],
     )
     sides = (
-        Side(one, int(entries.element[a[place]]), int(mine[place])),
-        Side(two, int(entries.element[b[place]]), int(threads[1][place])),
+        RaceSide(one, int(entries.element[a[place]]), int(mine[place])),
+        RaceSide(two, int(entries.element[b[place]]), int(threads[1][place])),
     )
     count = len(np.unique(entries.address[a]))
     unit = min(access.size for access in entries.accesses)
@@ -346,7 +348,7 @@ def _race(kind: str, entries: _Entries, a: Numbers, b: Numbers, lanes: int, unde
 # Programs.
 
 
-def _between_programs(record: AccessRecord, accesses: list[Access], result: Races) -> Iterator[Race]:
+def _between_programs(record: AccessRecord, accesses: list[RecordedAccess], result: Races) -> Iterator[Race]:
     """Yield races between programs, which nothing but atomic operations can order."""
     programs = {program: number for number, program in enumerate(dict.fromkeys(a.program for a in accesses))}
     if len(programs) < 2:
@@ -378,7 +380,10 @@ def _between_programs(record: AccessRecord, accesses: list[Access], result: Race
 
 
 def _early_releases(
-    record: AccessRecord, entries: _Entries, synchronization: Synchronization, sides: tuple[Access, Access]
+    record: AccessRecord,
+    entries: _Entries,
+    synchronization: Synchronization,
+    sides: tuple[RecordedAccess, RecordedAccess],
 ) -> Iterator[Race]:
     """Yield stores of what a lock guards that other threads may make after one thread has released it."""
     for access in sides:
@@ -394,12 +399,12 @@ def _early_releases(
         threads = owners.first[access.elements]
         last = int(np.argmax(threads))
         if int(threads[last]) >= owners.lanes:
-            side = Side(access, int(access.elements[last]), int(threads[last]))
+            side = RaceSide(access, int(access.elements[last]), int(threads[last]))
             offset = int(access.offset[last])
-            yield Race(RELEASE, side, Side(release, 0, 0), offset, len(threads), owners.lanes)
+            yield Race(RELEASE, side, RaceSide(release, 0, 0), offset, len(threads), owners.lanes)
 
 
-def _is_same_value(one: Access, two: Access) -> bool:
+def _is_same_value(one: RecordedAccess, two: RecordedAccess) -> bool:
     """Return True if two stores surely write the same constant."""
     return one.kind == two.kind == STORE and one.value is not None and one.value == two.value
 
@@ -409,7 +414,7 @@ class Synchronization:
 
     def __init__(self, record: AccessRecord) -> None:
         self._record = record
-        self._atomics: dict[ProgramId, list[Access]] = {}
+        self._atomics: dict[ProgramId, list[RecordedAccess]] = {}
         for access in record.accesses:
             if access.kind == ATOMIC:
                 self._atomics.setdefault(access.program, []).append(access)
@@ -421,7 +426,7 @@ class Synchronization:
         words = ("ld.acquire", "st.release", "membar", "fence.", "atom.", "red.", "griddepcontrol")
         return "elementwise_inline_asm" in text and any(word in text for word in words)
 
-    def between(self, one: Access, two: Access) -> str:
+    def between(self, one: RecordedAccess, two: RecordedAccess) -> str:
         """Return why two accesses of different programs may be ordered; "" if nothing orders them."""
         if self._record.waits or self._assembly:
             return "a program waits for another one"
@@ -430,15 +435,15 @@ class Synchronization:
             return "atomic operations may order the programs"
         return ""
 
-    def release(self, access: Access) -> Access | None:
+    def release(self, access: RecordedAccess) -> RecordedAccess | None:
         """Return the first atomic operation of the program after an access; None if there is none."""
         later = (a for a in self._atomics.get(access.program, ()) if a.number > access.number)
         return next(later, None)
 
-    def _released(self, access: Access) -> bool:
+    def _released(self, access: RecordedAccess) -> bool:
         return self.release(access) is not None
 
-    def _acquired(self, access: Access) -> bool:
+    def _acquired(self, access: RecordedAccess) -> bool:
         used = self._record.program.used
         return any(
             atomic.number < access.number and used.intersection(atomic.step.results)

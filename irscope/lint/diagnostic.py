@@ -45,8 +45,8 @@ class Rule:
     """A kind of mistake. `code` ("IRS101": 1xx from source, 2xx from a capture, 3xx from its
     launches) and `name` never change.
 
-    `page` is its documentation, the docstring of its module: one line that sums it up, then Markdown
-    paragraphs that open with **What it does.**, **Why is this bad?** and so on.
+    `page` is its documentation, next to it or the docstring of its module: one line that sums it up, then
+    Markdown paragraphs that open with **What it does.**, **Why is this bad?** and so on.
     """
 
     code: str
@@ -102,11 +102,19 @@ class LaunchRule(Rule):
     check: Callable[[CompiledKernel, ExecutedLaunch], Iterator[Diagnostic]]
 
 
-_RULE = re.compile(r'^"""(.*?)^"""$.*^RULE = \w+\(\s*"(\w+)",\s*"([\w-]+)"', re.M | re.S)
+_RULE = re.compile(r'^\w+ = \w+Rule\(\s*"(\w+)",\s*"([\w-]+)",\s*(?:__doc__|"""\\\n(.*?)""")', re.M | re.S)
+_MODULE_PAGE = re.compile(r'"""(.*?)^"""$', re.M | re.S)
 
 
 def documented_rules() -> Iterator[Rule]:
-    """Yield each rule of `rules/` by code: its code, name and page; nothing that can be run."""
-    texts = [path.read_text(encoding="utf-8") for path in Path(__file__).with_name("rules").glob("*.py")]
-    rules = [Rule(match[2], match[3], match[1]) for text in texts if (match := _RULE.match(text))]
+    """Yield each rule of `rules/` by code: its code, name and page; nothing that can be run.
+
+    The page of a rule that has a module of its own is the docstring of the module.
+    """
+    rules: list[Rule] = []
+    for path in Path(__file__).with_name("rules").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        own_page = _MODULE_PAGE.match(text)
+        page = own_page[1] if own_page else ""
+        rules += [Rule(match[1], match[2], match[3] or page) for match in _RULE.finditer(text)]
     yield from sorted(rules, key=lambda rule: rule.code)

@@ -14,7 +14,7 @@ from irscope.interpreting.races import (
     PROGRAMS,
     LaunchRaces,
     Race,
-    Side,
+    RaceSide,
     barrier_lines,
     launch_races,
     written_barriers,
@@ -116,7 +116,7 @@ class ExecutedLaunch:
         values = [self._stored(side) for side in (race.first, race.second)]
         return values[0] is not None and values[0] == values[1]
 
-    def _stored(self, side: Side) -> int | None:
+    def _stored(self, side: RaceSide) -> int | None:
         """Return the hash of what the program of a side leaves at its address; None if it is unknown."""
         expressions = Expressions(fusion=True)
         try:

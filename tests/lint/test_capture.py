@@ -8,7 +8,7 @@ from irscope.facts.measure import from_json
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.linter import lint_compiled
 from irscope.lint.rules import CAPTURE_RULES
-from irscope.lint.rules.key_changed_nothing import parse_key
+from irscope.lint.rules.autotune_keys import parse_key
 from irscope.model import Argument, Benchmark, Config, SourceFunction
 from tests.findings.builders import stored, variant
 

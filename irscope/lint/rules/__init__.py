@@ -1,4 +1,4 @@
-"""The rules: every module of this package defines one, as `RULE`. A new file here is a new rule."""
+"""The rules, by subject: what a module of this package defines of type Rule is one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from irscope.lint.diagnostic import CaptureRule, LaunchRule, Rule, SourceRule
 
 def _discovered() -> tuple[Rule, ...]:
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    rules: list[Rule] = [module.RULE for module in modules]
+    rules = {value for module in modules for value in vars(module).values() if isinstance(value, Rule)}
     return tuple(sorted(rules, key=lambda rule: rule.code))
 
 

@@ -18,7 +18,7 @@ from dataclasses import field, replace
 from enum import Enum, auto
 from typing import Any, Final
 
-from irscope.lint.source.tensors import (
+from irscope.lint.source.file_tensors import (
     TensorValue,
     dtype_named,
     made_tensor,

@@ -1,0 +1,178 @@
+"""Accesses that leave the tensor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from irscope.lint.compiled import CompiledKernel, LaunchedVariant, launched_variants
+from irscope.lint.diagnostic import CaptureRule, Diagnostic, LaunchRule
+from irscope.lint.rules.overflows import launch_overflow
+from irscope.model import Variant
+from irscope.model.text import pluralize
+
+if TYPE_CHECKING:
+    from irscope.interpreting.access_record import RecordedAccess
+    from irscope.lint.executed import ExecutedLaunch
+
+
+@dataclass
+class _Overrun:
+    """The worst access of one line: what it reaches in a tensor of `elements`, and the variants that do."""
+
+    kind: str
+    parameter: str
+    last: int
+    elements: int
+    example: LaunchedVariant
+    variants: list[Variant] = field(default_factory=list)
+
+
+def out_of_bounds(compiled: CompiledKernel) -> Iterator[Diagnostic]:
+    """Compare the last offset of each access with the size of the tensor."""
+    overruns: dict[tuple[int, str], _Overrun] = {}
+    for launched in launched_variants(compiled):
+        for access, pointer in launched.accesses():
+            elements = launched.elements(pointer.base)
+            if access.mask is not None or access.place is None or not pointer.exact or pointer.high is None:
+                continue
+            if elements is None or pointer.high < elements:
+                continue
+            key = (access.place[1], pointer.base)
+            overrun = overruns.setdefault(key, _Overrun(access.kind, pointer.base, -1, 0, launched))
+            if pointer.high - elements > overrun.last - overrun.elements:
+                overrun.last, overrun.elements, overrun.example = pointer.high, elements, launched
+            if launched.variant not in overrun.variants:
+                overrun.variants.append(launched.variant)
+    for (line, _), overrun in sorted(overruns.items()):
+        yield _out_of_bounds_diagnostic(compiled, line, overrun)
+
+
+def _out_of_bounds_diagnostic(compiled: CompiledKernel, line: int, overrun: _Overrun) -> Diagnostic:
+    verb = "reads" if overrun.kind == "global load" else "writes"
+    launch = overrun.example.launch
+    grid = f" with grid {launch.grid}" if launch else ""
+    message = (
+        f"line {line} of {compiled.kernel.name} {verb} element {overrun.last:,} of {overrun.parameter}, "
+        f"which has {overrun.elements:,}, without a mask{grid}, in {compiled.share(overrun.variants)}: "
+        f"{compiled.listed(overrun.variants)}"
+    )
+    return compiled.diagnostic(OUT_OF_BOUNDS, message, "mask the elements past the end", line)
+
+
+OUT_OF_BOUNDS = CaptureRule(
+    "IRS207",
+    "out-of-bounds",
+    """\
+An access without a mask that a recorded launch made past the end of a tensor.
+
+**What it does.** Computes the offsets of loads and stores without a mask in the last program of each
+recorded launch (`irscope run`), and reports those past the end of the tensor that was passed, with the
+configs for which they are: often, the sizes are a multiple of BLOCK in some configs and not in others.
+
+**Why is this bad?** The kernel reads or overwrites memory of other tensors. Nothing reports an error.
+
+**Limits.** Only offsets that follow from the launch's arguments, the program's index and ranges are known,
+not loaded ones; only tensors that are contiguous.
+""",
+    out_of_bounds,
+)
+
+
+_TENSOR = re.compile(r"\w+\[([\d, ]*)\](?: strides \[([\d, ]*)\])?$")
+_VERBS = {"load": "reads", "store": "writes", "atomic": "changes"}
+_WRAP = 2**32
+
+
+def access_leaves_tensor(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
+    """Compare the offsets of all accesses of a launch with the sizes of its tensors."""
+    known = {diagnostic.line for diagnostic in out_of_bounds(compiled)}
+    sizes = {name: _extent(text) for name, text in launch.launch.arguments}
+    worst: dict[tuple[int, int], RecordedAccess] = {}
+    for access in launch.races.record.accesses:
+        if access.base is None or access.addresses is None or not access.certain or not access.line:
+            continue
+        extent = sizes.get(launch.parameter(access.base))
+        if extent is None or access.line in known:
+            continue
+        offsets = access.offset
+        if not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
+            continue
+        worst.setdefault((access.line, access.base), access)
+    wraps = any(launch_overflow(compiled)) if worst else False
+    for access in worst.values():
+        extent = sizes[launch.parameter(access.base or 0)] or 0
+        if not (wraps and _is_wrapped(access, extent)):
+            yield _access_leaves_tensor_diagnostic(compiled, launch, access, extent)
+
+
+def _is_wrapped(access: RecordedAccess, extent: int) -> bool:
+    """Return True if an offset is negative because int32 cannot hold it, in a tensor that is large enough."""
+    low = int(access.offset.min())
+    return low < 0 <= low + _WRAP and extent > _WRAP // 2
+
+
+def _extent(text: str) -> int | None:
+    """Return the elements from the first to the last one of a recorded tensor, or None for anything else."""
+    match = _TENSOR.match(text)
+    if match is None:
+        return None
+    sizes = [int(size) for size in match[1].split(",") if size.strip()]
+    strides = [int(stride) for stride in (match[2] or "").split(",") if stride.strip()]
+    if 0 in sizes:
+        return 0
+    if not strides:
+        extent = 1
+        for size in sizes:
+            extent *= size
+        return extent
+    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
+
+
+def _access_leaves_tensor_diagnostic(
+    compiled: CompiledKernel, launch: ExecutedLaunch, access: RecordedAccess, extent: int
+) -> Diagnostic:
+    offsets, name = access.offset, launch.parameter(access.base or 0)
+    outside = (offsets < 0) | (offsets >= extent)
+    count, first = int(outside.sum()), int(offsets[outside][0])
+    reached = int(offsets.min()) if first < 0 else int(offsets.max())
+    what = f"element {reached:,} of {name}, which has {extent:,}"
+    fix = f"mask the elements past the end of {name}; compare each index with the size of its own dimension"
+    if first < 0 and _is_wrapped(access, extent):
+        what = f"an offset of {first + _WRAP:,} of {name}, which int32 wraps around to {first:,}"
+        fix = "compute the offset in 64 bits, such as tl.program_id(0).to(tl.int64)"
+    elif first < 0:
+        fix = f"mask the elements before the start of {name}"
+    elif access.mask is not None:
+        fix = f"compare each index with the size of its own dimension of {name}, and check the strides"
+    mask = "although it has a mask" if access.mask is not None else "without a mask"
+    message = (
+        f"program {access.program} {_VERBS.get(access.kind, 'accesses')} {what}, at line {access.line} of "
+        f"{compiled.kernel.name}, {mask}: {pluralize(count, 'element')} outside, with {launch.text}, in "
+        f"{compiled.share(launch.variants)}: {compiled.listed(launch.variants)}"
+    )
+    return compiled.diagnostic(ACCESS_LEAVES_TENSOR, message, fix, access.line)
+
+
+ACCESS_LEAVES_TENSOR = LaunchRule(
+    "IRS321",
+    "access-leaves-tensor",
+    """\
+An access of an executed launch that leaves the tensor, masked or not.
+
+**What it does.** Executes programs of a launch and reports loads, stores and atomic operations of elements
+before the first or after the last element of the tensor that was passed, with the first program and the
+smallest launch that make one. Offsets that int32 cannot hold are named as such.
+
+**Why is this bad?** The kernel reads or overwrites memory of other tensors. Nothing reports an error unless
+the page is not mapped. A mask does not help if it tests another bound, or if the strides are swapped.
+
+**Limits.** Of a large grid, the programs at its ends along each axis are executed, and as many others as a
+limit allows. Addresses and masks that depend on data are not known. Rows are only told apart at the end of
+a tensor. What [out-of-bounds](#out-of-bounds) and [launch-overflow](#launch-overflow) find without
+executing is left to them.
+""",
+    access_leaves_tensor,
+)
