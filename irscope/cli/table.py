@@ -18,7 +18,6 @@ from pathlib import Path
 from irscope.cli import consent, options
 from irscope.model import Target, UserError
 from irscope.model.errors import print_note
-from irscope.targets import parse_target
 from irscope.workspace import FactKind, TableSection, Workspace
 from irscope.workspace.fact_table import needs_estimates
 from irscope.workspace.table_sections import all_kinds, chosen_kinds
@@ -87,7 +86,7 @@ def _print_devices(args: argparse.Namespace, names: list[str]) -> int:
     if args.format == "csv":
         raise UserError("--format csv: not with --devices; --format json has the same")
     devices = chosen_devices(names)
-    path = _compiled_for(args, [parse_target(rates.target) for rates in devices.values()])
+    path = _compiled_for(args, [options.target(rates.target) for rates in devices.values()])
     with Workspace(path) as workspace, counting_bar("devices") as report:
         matrices = device_matrices(workspace, devices, args.kernel, args.launch, report)
     if args.format == "json":
@@ -95,7 +94,7 @@ def _print_devices(args: argparse.Namespace, names: list[str]) -> int:
 
         options.print_json(devices_document(matrices))
         return 0
-    from irscope.document.table_content import device_content
+    from irscope.document.device_content import device_content
 
     options.print_document(device_content(matrices), args)
     return 0

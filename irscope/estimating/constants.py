@@ -83,7 +83,7 @@ _DEFAULT = {
     device.target: device for device in reversed(DEVICES.values()) if device.target.startswith(CUDA.name)
 }
 # The targets that have a device without one being named.
-RATED_TARGETS = tuple(reversed(_DEFAULT))
+RATED_TARGETS = tuple(sorted(_DEFAULT, key=lambda target: int(target.partition(":")[2])))
 
 
 def rates_of(target: Target) -> DeviceRates | None:

@@ -12,13 +12,14 @@ PACKAGE = Path(irscope.__file__).parent
 # These drive the toolchains of the vendors; a language has the name that its stage has.
 EXEMPT = ("targets", "compiling", "recording", "languages")
 # A topic of the glossary is a file; lessons spell SASS in capitals; the program of a lesson names a device of
-# torch, as what launches on one does; a reproducer runs without irscope.
+# torch, as what launches on one does; a reproducer runs without irscope; `cuda` is a method of tensors.
 FILES = (
     "glossary/glossary.py",
     "learn/render.py",
     "learn/lessons/21_recompiles.py",
     "jobs/bit_launch_child.py",
     "jobs/reproduce/scaffold.py",
+    "lint/source/file_tensors.py",
 )
 
 

@@ -18,6 +18,7 @@ from irscope.interpreting.events.decoding import LoweredInstruction, decode_llvm
 from irscope.interpreting.events.hazards import NO_BARRIER, Hazard
 from irscope.interpreting.stage_program import Op
 from irscope.languages.document import Document
+from irscope.targets import CUDA
 
 # A register of all threads; None if it depends on data.
 _Value = NDArray[np.int64]
@@ -41,7 +42,7 @@ def check_barriers(document: Document, language: str) -> tuple[Hazard, ...]:
     Never raises; of a kernel whose warps are specialized, nothing is said.
     """
     text = document.text
-    is_ptx = language == "ptx"
+    is_ptx = language == CUDA.assembly
     threads = re.search(r"\.(?:req|max)ntid (\d+)" if is_ptx else r'flat-work-group-size"="\d+,(\d+)', text)
     if threads is None or re.search(
         r"\bbar(?:rier)?\.sync\s+[1-9%]|cp\.async\.mbarrier|s\.barrier\.init", text

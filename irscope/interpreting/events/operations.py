@@ -23,6 +23,7 @@ from irscope.interpreting.memory import buffer_of
 from irscope.interpreting.runtime_values import Buffer, Item, Results, RuntimeValue, size_in_bytes
 from irscope.interpreting.stage_program import Op, Type
 from irscope.interpreting.unanswered import UnansweredError
+from irscope.targets import HIP
 
 if TYPE_CHECKING:
     from irscope.interpreting.events.machine import EventInterpreter
@@ -149,7 +150,7 @@ def _wait_copies(machine: EventInterpreter, step: Op, operands: Sequence[Item]) 
     thread = machine.thread
     left = step.number("num", 0)
     tokens = notes(operands)
-    if machine.program.target.startswith("hip") and tokens:
+    if machine.program.target.startswith(HIP.name) and tokens:
         # The number of instructions to wait for is computed from the tokens, not from `num`.
         newest = max((n for n, group in enumerate(thread.groups) if group & tokens), default=-1)
         left = max(left, len(thread.groups) - 1 - newest)

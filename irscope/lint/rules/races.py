@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from irscope.lint.diagnostic import CaptureRule
 from irscope.model import Variant
-from irscope.targets import stage_named
+from irscope.targets import CUDA, stage_named
 
 if TYPE_CHECKING:
     from irscope.interpreting.events.hazards import Hazard
@@ -222,7 +222,7 @@ many. Arguments are taken to point to different tensors. Addresses that depend o
 
 _MOST_VARIANTS, _MOST_LOWERED = 24, 4
 # Where the barriers between warps are looked at: in the first of these that a variant has.
-_LOWERED = ("ptx", "llir")
+_LOWERED = (CUDA.assembly, "llir")
 
 
 def shared_memory_order(compiled: CompiledKernel) -> Iterator[Diagnostic]:
