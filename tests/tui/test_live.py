@@ -144,6 +144,7 @@ async def test_the_choices_of_the_user_stay(app: IrscopeApp, script: Script) -> 
     async with app.run_test(size=WIDE) as pilot:
         variants = await planned(pilot, script, 64, 128, 96, 32)
         await pilot.press("shift+tab", "j", "j", "a", "G", "b", "l", "s", "F", *"block_m>40", "enter")
+        await pilot.pause()
         await pilot.press("tab", "1", "shift+tab")
         await pilot.pause()
         view = table(app)
