@@ -25,6 +25,7 @@ from irscope.tui.home_visits import AppExit, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.palette import PaletteEntry
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.dialogs import OVERLAYS_CSS
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace
@@ -70,15 +71,16 @@ class IrscopeApp(HomeVisits):
 
     def get_default_screen(self) -> Screen[None]:
         """Return the main screen, the one that waits for the plan of a compilation, or the home screen."""
+        if self._workspace is not None and self._producer is None and self._workspace.variants:
+            return self._main_screen(self._workspace)
+        self.stylesheet.read(OVERLAYS_CSS)  # Textual reads it for a screen over another one only
         if self._workspace is None:
             return self.home_screen(self._start, bottom=True)
         if self._producer is not None:
             from irscope.tui.screens.opening import OpeningScreen  # captures open without it
 
             return OpeningScreen(LiveConnection(self._producer))
-        if not self._workspace.variants:
-            return WaitingScreen(self._workspace, self._background)
-        return self._main_screen(self._workspace)
+        return WaitingScreen(self._workspace, self._background)
 
     @on(WaitingScreen.Ready)
     def _show_first_variant(self, message: WaitingScreen.Ready) -> None:

@@ -55,9 +55,9 @@ async def test_the_stage_returns_after_an_error(app: IrscopeApp) -> None:
         chosen = tab(pilot)
         await press(pilot, "shift+tab", "G", "b")
         assert tab(pilot) == ERROR
-        await press(pilot, "2", "x")
+        await press(pilot, "tab", "2", "x")
         assert tab(pilot) not in (ERROR, chosen), "the user chose another stage for this pair"
-        await press(pilot, "x", "g", "b", "G", "b", "g", "b")
+        await press(pilot, "x", "shift+tab", "g", "b", "G", "b", "g", "b")
         assert not app.screen.pair.failed
         assert tab(pilot) == app.screen.pair.stages[1], "the stage before the error"
 

@@ -30,7 +30,7 @@ def tip(app: IrscopeApp) -> str:
 async def test_the_best_screens_are_in_the_bottom_line_at_80_columns(app: IrscopeApp) -> None:
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
-        for hint in ("W why", "p passes", "S source", "+ what if", "? help", "q quit"):
+        for hint in ("W why", "p passes", "S source", "? help", "^p all", "q quit"):
             assert hint in hints(app)
         await press(pilot, "shift+tab")
         assert hints(app).startswith(" a is A  b is B")

@@ -95,8 +95,8 @@ async def test_keys_of_two_actions_are_reported(matmul: Path) -> None:
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
         assert [note.message for note in app._notifications] == [
-            "'a' is a key of swap and of mark('a')",
             "'s' is a key of chart and of sort",
+            "'a' is a key of swap and of mark('a')",
             "'a' is a key of swap and of all_findings",
         ]
 

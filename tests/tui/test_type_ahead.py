@@ -17,7 +17,7 @@ from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
 from irscope.workspace import Workspace
 from tests.tui.compiling import until
 from tests.tui.conftest import disassemble
-from tests.tui.driving import idle, settled, tab, texts
+from tests.tui.driving import idle, press, settled, tab, texts
 from tests.tui.test_what_if import Compiler
 
 SIZE = (120, 40)
@@ -37,6 +37,7 @@ async def test_a_line_number_goes_to_the_prompt_and_a_second_enter_to_the_texts(
         await settled(pilot)
         assert isinstance(app.screen, CompareScreen)
         assert tab(pilot) == stage
+        await press(pilot, "escape")  # the second Enter went on to what the finding is about
         assert texts(pilot).place[0] == 14
 
 

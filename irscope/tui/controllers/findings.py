@@ -72,7 +72,7 @@ class FindingsController(Controller):
             self._screen.notify("There is no finding about A and B")
 
     def toggle(self) -> None:
-        """Show the findings in a line, in a panel, or not at all."""
+        """Show the findings in a panel, or not at all."""
         view = self._screen.findings_view
         if not view.display:
             view.display = True
