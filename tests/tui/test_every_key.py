@@ -32,6 +32,7 @@ from irscope.tui.controllers import export
 from irscope.tui.home_entries import Section
 from irscope.tui.home_visits import Start
 from irscope.tui.page import LineKind
+from irscope.tui.palette import Palette
 from irscope.tui.screens.chart import ChartScreen, ChartView
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
@@ -203,9 +204,15 @@ def forget(pilot: Pilot[None]) -> int:
 
 
 def at_lessons(pilot: Pilot[None]) -> int:
-    """The title of a section that is not shown completely."""
+    """The title of a section that is not shown completely, after so many recent captures."""
     view = one(pilot, HomeView)
+    view.show_section(Section.RECENT, [*view.entries(Section.RECENT)] * 60)
     return next(row for row in view.landmarks() if "Lessons" in view.plain_text(row))
+
+
+def lessons(pilot: Pilot[None]) -> int:
+    """The number of lines that are about lessons."""
+    return sum(line.section is Section.LESSONS for line in one(pilot, HomeView).items)
 
 
 def with_a_goal(pilot: Pilot[None]) -> int:
@@ -305,6 +312,7 @@ FIND = {
 }
 EXPORT = {
     "copy_line": Trial(copied, ("3",), lambda _, text: "\n" not in text and "=" in text),
+    "copy_config": Trial(copied, (), lambda _, text: "BLOCK_M" in text and "128" in text),
     "copy_operation": Trial(copied, ("3", "slash", *"scf.for", "enter"), lambda _, text: "\n-" in text),
     "page": Trial(started, ("3",), lambda _, found: found and found[0][0] == "less"),
     "save": Trial(screen, ("3",), becomes(PromptScreen)),
@@ -318,8 +326,8 @@ SHOW = {
     },
     "toggle_variants": Trial(shown("#variants"), right=becomes(False)),
     "toggle_source": Trial(shown("#source"), right=becomes(True)),
-    "grow(1)": Trial(lambda pilot: one(pilot, FindingsView).size.height, ("i",)),
-    "grow(-1)": Trial(lambda pilot: one(pilot, FindingsView).size.height, ("i", "right_parenthesis")),
+    "grow(1)": Trial(lambda pilot: one(pilot, FindingsView).size.height),
+    "grow(-1)": Trial(lambda pilot: one(pilot, FindingsView).size.height, ("right_parenthesis",)),
     "toggle_findings": Trial(shown("#findings"), right=becomes(False)),
     "choose_kernel": Trial(screen, right=becomes(ChooseKernelScreen)),
     "layout": Trial(screen, right=becomes(LayoutScreen)),
@@ -404,7 +412,7 @@ READ = {
     "change(-1)": Trial(cursor(DocumentView), ("W", "G"), less),
 }
 HOME = {
-    "open": Trial(lambda pilot: one(pilot, HomeView).line_count(), ("H",), more, HomeView, at_lessons),
+    "open": Trial(lessons, ("H",), more, HomeView, at_lessons),
     "refresh_lists": Trial(
         lambda pilot: len(one(pilot, HomeView).entries(Section.RECENT)), ("H",), more, HomeView, forget
     ),
@@ -418,6 +426,7 @@ APP = {
     "edit_stage": Trial(messages, right=lambda _, notes: "Nothing can be built here" in notes),
     "recompile": Trial(messages, right=lambda _, notes: "Nothing new in" in notes),
     "help": Trial(screen, right=becomes(HelpScreen)),
+    "palette": Trial(screen, right=becomes(Palette)),
     "home": Trial(screen, right=becomes(HomeScreen)),
     "return_home": Trial(lambda pilot: pilot.app.is_running, right=becomes(False), from_home=True),
     "suspend": Trial(started, right=becomes([["suspend"]])),
