@@ -243,12 +243,12 @@ def shared_memory_order(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 
 def _different(compiled: CompiledKernel) -> list[Variant]:
-    """Return the first variants of which no two have the same stages."""
+    """Return the first variants that can be launched of which no two have the same stages."""
     variants: dict[tuple[str, ...], Variant] = {}
     for variant in compiled.variants:
         artifacts = variant.artifacts
         digests = tuple(artifacts[name].digest for name in ("ttgir", *_LOWERED) if name in artifacts)
-        if digests and variant.edit is None:
+        if digests and variant.edit is None and compiled.launches(variant):
             variants.setdefault(digests, variant)
     return list(variants.values())[:_MOST_VARIANTS]
 
