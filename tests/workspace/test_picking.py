@@ -265,9 +265,7 @@ def test_names_kernels_without_any_launch(compiled: Path, capture: Path) -> None
 def test_a_target_without_rates_has_no_estimates(capture: Path) -> None:
     with Workspace(capture) as workspace:
         older = replace(workspace.variants[0], target=Target("cuda", "70", 32))
-        with pytest.raises(
-            UserError, match="cuda:70: irscope can estimate only launches on cuda:75, "
-        ):
+        with pytest.raises(UserError, match="cuda:70: irscope can estimate only launches on cuda:75, "):
             estimate(older, launched(older), lambda stage: None)
 
 
