@@ -86,10 +86,11 @@ def test_a_paste_without_marks_in_a_terminal(terminal: Terminal) -> None:
     terminal.run("set-buffer", "abcdefgh" * 375)
     terminal.run("paste-buffer")
     terminal.wait(lambda screen: "abcdefgh" in screen, 10)
+    time.sleep(1)  # a key in the same read as the end of a paste belongs to it
     terminal.press("Escape")
     terminal.wait(lambda screen: "abcdefgh" not in screen)
     terminal.press("F")
-    terminal.wait(lambda screen: "f1 help" in screen)
+    terminal.wait(lambda screen: "cancel" in screen)
     terminal.run("set-buffer", "abcdefgh" * 375 + "\x1b")  # the key comes with the text
     terminal.run("paste-buffer")
     terminal.wait(lambda screen: "? help" in screen and "abcdefgh" not in screen, 10)
