@@ -21,9 +21,9 @@ MOST_KEYS = 4
 SIZES = ((80, 24), (120, 40), (200, 50))
 # The prompt of the shell after irscope, with its exit code.
 ENDED = "irscope ended with"
-_PATIENCE_SECONDS = 15.0
+_PATIENCE_SECONDS = 30.0
 # The longest a key may take to act before it counts as without effect.
-_ANSWER_SECONDS = 1.5
+_ANSWER_SECONDS = 6.0
 # A screen that has not changed for this long is complete.
 _STILL_SECONDS = 0.4
 # The findings come this long after the last stage was compared.
