@@ -1,0 +1,104 @@
+"""The timeline of one program of a kernel: what is in flight when, and what waits for what.
+
+warps      wait B0 | product 0 (a[0]) | wait B1 | product 1 (a[1])
+copies   a[2] <- 2 ..........| a[0] <- 3 ..........
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+# What a span is: a copy to shared memory, a load to registers, a product of the tensor cores, the read and
+# the write of a buffer by threads, a store to global memory, a wait that blocks, an arrival at a barrier, or
+# other work of the warps (arithmetic, address computation).
+SpanKind = Literal["copy", "load", "product", "read", "write", "store", "wait", "arrive", "compute"]
+# An agent that goes on by itself, or the warps of a partition.
+Engine = Literal["warps", "copies", "tensor cores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """An agent: the warps of a partition, or an engine that its instructions start.
+
+    `partition` is "" without specialization. `registers` per thread are those that the partition requests, 0
+    if it requests none.
+    """
+
+    engine: Engine
+    partition: str = ""
+    warps: int = 0
+    registers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a lane does from cycle `start` to cycle `end`, with start <= end.
+
+    `iteration` is that of the data, from 0: a copy for iteration 2 may be issued in iteration 0; -1 outside
+    of loops. `buffers` are the buffers that it uses, with their slots ("a[1]"); `barrier` and `phase` are
+    those that it waits for or arrives at. `stage_line` is its line in the final TTGIR, from 1, `source_line`
+    its line of Python; 0 if it has none. `issued` is the cycle in which the warps issued it. `critical`: it
+    is on the critical path.
+    """
+
+    lane: int
+    kind: SpanKind
+    start: float
+    end: float
+    iteration: int = -1
+    buffers: tuple[str, ...] = ()
+    barrier: str = ""
+    phase: int = -1
+    stage_line: int = 0
+    source_line: int = 0
+    issued: float = 0.0
+    critical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """The span `waiting` goes on because the span `releasing` ended; both are indices of spans."""
+
+    releasing: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slack:
+    """The cycles between the issue and the first use of what a line copies or computes, in the steady state.
+
+    `in_flight` are the cycles that the schedule leaves, `needed` those that it takes: if it needs more, the
+    wait blocks for the rest.
+    """
+
+    kind: SpanKind
+    name: str
+    source_line: int
+    in_flight: float
+    needed: float
+
+
+@dataclass(frozen=True)
+class KernelTimeline:
+    """The timeline of a variant over a few iterations of its main loop.
+
+    `steady` are the first and last iteration of the steady state, which take `period` cycles each; before
+    them is the prologue, after them the epilogue. `clock` says where the cycles come from: "sass" (replayed
+    machine code) or "ttgir" (latencies of operations). `notes` say what is not shown and why; without spans,
+    they say why there is no timeline.
+    """
+
+    lanes: tuple[Lane, ...] = ()
+    spans: tuple[Span, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
+    slacks: tuple[Slack, ...] = ()
+    steady: tuple[int, int] = (0, 0)
+    period: float = 0.0
+    clock: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cycles(self) -> float:
+        """Return the cycle in which the last span ends."""
+        return max((span.end for span in self.spans), default=0.0)
