@@ -34,6 +34,8 @@ MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
 # An access has up to 16 bytes, so that code computes an address or a mask for every eighth element of 16 bits.
 _PER_ACCESS = 8
+# Work of fewer cycles, such as what issues a copy, has no span.
+_SHORTEST = 4.0
 _SPECIAL = re.compile(r"math\.(?!abs|fma|floor|ceil)|divf|precise_|approx_|extern_elementwise")
 # What only renames registers, or is computed once for all iterations.
 _FREE = re.compile(
@@ -171,9 +173,10 @@ class _Clock:
         warps.work = replace(warps.work, end=warps.time, iteration=iteration)
 
     def _end_work(self, warps: _Warps) -> None:
-        if warps.work is not None:
-            self._append(warps.work, warps.last)
-            warps.last, warps.work = len(self.spans) - 1, None
+        work, warps.work = warps.work, None
+        if work is not None and work.end - work.start >= _SHORTEST:
+            self._append(work, warps.last)
+            warps.last = len(self.spans) - 1
 
     def _access(self, warps: _Warps, event: RecordedEvent) -> None:
         """Let the warps read or write a buffer, store to global memory, or arrive at a barrier."""
@@ -301,10 +304,7 @@ def kernel_timeline(
         program = StageProgram(document, triton)
         if re.search(r'"ttg\.num-ctas" = (?!1 )\d', document.text):
             return KernelTimeline(notes=("no timeline: clusters of several CTAs",))
-        recording = record_events(program, iterations + 2)
-        depth = _depth(recording)
-        if depth != 1:
-            recording = record_events(program, iterations + 2 * depth)
+        recording = record_events(program, iterations)
     except UnansweredError as error:
         line = f"line {error.step.line + 1} of the stage: " if error.step else ""
         return KernelTimeline(notes=(f"no timeline: {line}{error.reason}",))
@@ -317,7 +317,7 @@ def kernel_timeline(
     notes = [*_notes(recording)]
     if device is None:
         notes.append(f"irscope has no rates of {target}: those of the {H100.name} are used")
-    return _timeline(clock, lanes, recording, depth, tuple(notes))
+    return _timeline(clock, lanes, recording.depth, tuple(notes))
 
 
 def _lanes(recording: Recording) -> Iterator[Lane]:
@@ -332,17 +332,6 @@ def _lanes(recording: Recording) -> Iterator[Lane]:
         yield Lane("tensor cores")
 
 
-def _depth(recording: Recording) -> int:
-    """Return how many iterations are copied ahead before the first product can begin."""
-    slots: dict[str, set[str]] = defaultdict(set)
-    for thread in recording.threads:
-        for event in thread.events:
-            if event.kind in ("copy", "write") and event.iteration >= 0:
-                for name in event.buffers:
-                    slots[name.partition("[")[0]].add(name)
-    return max((len(names) for names in slots.values()), default=1)
-
-
 def _notes(recording: Recording) -> Iterator[str]:
     for hazard in recording.hazards:
         trace = "; ".join(hazard.trace)
@@ -352,7 +341,7 @@ def _notes(recording: Recording) -> Iterator[str]:
 
 
 def _timeline(
-    clock: _Clock, lanes: tuple[Lane, ...], recording: Recording, depth: int, notes: tuple[str, ...]
+    clock: _Clock, lanes: tuple[Lane, ...], depth: int, notes: tuple[str, ...]
 ) -> KernelTimeline:
     spans = clock.spans
     ends = _iteration_ends(spans)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -79,17 +79,30 @@ class Recording:
     iterations: int
     hazards: tuple[Hazard, ...]
 
+    @property
+    def depth(self) -> int:
+        """Return how many iterations may be in flight: the most slots that a buffer in a loop has."""
+        slots: dict[str, set[str]] = defaultdict(set)
+        for thread in self.threads:
+            for event in thread.events:
+                if event.kind in ("copy", "write") and event.iteration >= 0:
+                    for name in event.buffers:
+                        slots[name.partition("[")[0]].add(name)
+        return max((len(names) for names in slots.values()), default=1)
 
-def record_events(program: StageProgram, iterations: int) -> Recording:
-    """Execute a program so that its main loop has about so many iterations. Raises UnansweredError."""
+
+def record_events(program: StageProgram, steady: int) -> Recording:
+    """Execute a program so that its main loop has `steady` iterations more than those at its start and end.
+
+    Raises UnansweredError.
+    """
     number = _NUMBER
     best = _record(program, number)
+    iterations = steady + 2 * best.depth
     for _ in range(_MOST_TRIES):
+        wanted = -(-number * iterations // max(1, best.iterations))
         close = iterations <= best.iterations <= iterations + 1
-        if close or best.iterations <= 0 or best.hazards:
-            break
-        wanted = max(1, -(-number * iterations // best.iterations))
-        if wanted == number or wanted > _LARGEST_NUMBER:
+        if close or not best.iterations or best.hazards or wanted == number or wanted > _LARGEST_NUMBER:
             break
         try:
             recording = _record(program, wanted)
@@ -139,7 +152,7 @@ class EventRecorder:
         self, thread: LogicalThread, step: Op, barrier: PhaseBarrier, phase: int, learned: int
     ) -> None:
         """Record that a thread waited until a phase ended; `learned` are the bits that it did not know."""
-        iteration = self._count(step, barrier.home, thread.name)
+        iteration = self._count(step, barrier.home, f"wait of {thread.name}")
         self._add(
             thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase
         )
@@ -236,21 +249,21 @@ class EventRecorder:
 
     def _add_arrivals(self, thread: LogicalThread) -> None:
         for step, barrier, bit, phase in self._arrivals:
-            iteration = self._count(step, barrier.home, thread.name)
+            iteration = self._count(step, barrier.home, f"arrival of {thread.name}")
             self._add(thread, "arrive", step, bit, iteration=iteration, barrier=barrier.name, phase=phase)
         self._arrivals.clear()
 
-    def _count(self, step: Op, home: object, thread: str = "") -> int:
+    def _count(self, step: Op, home: object, synchronizes: str = "") -> int:
         """Return how often an operation at this location, in a loop or moved out of it, used an allocation.
 
-        Waits and arrivals are counted by thread, and say nothing about the iterations of the data.
+        What `synchronizes`, a wait or an arrival of a thread, says nothing about the iterations of the data.
         """
         place = step.location if step.location in self._in_loops else step.line
         if place not in self._in_loops:
             return -1
-        key = (place, id(home), thread)
+        key = (place, id(home), synchronizes)
         self._counts[key] += 1
-        if not thread:
+        if not synchronizes:
             self.iterations = max(self.iterations, self._counts[key])
         return self._counts[key] - 1
 
