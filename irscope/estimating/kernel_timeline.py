@@ -34,6 +34,7 @@ MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
 # An access has up to 16 bytes, so that code computes an address or a mask for every eighth element of 16 bits.
 _PER_ACCESS = 8
+_MOST_HAZARDS = 3
 # Work of fewer cycles, such as what issues a copy, has no span.
 _SHORTEST = 4.0
 _SPECIAL = re.compile(r"math\.(?!abs|fma|floor|ceil)|divf|precise_|approx_|extern_elementwise")
@@ -252,6 +253,8 @@ class _Clock:
         step = event.step
         if _FREE.match(step.opcode):
             return 0.0
+        if step.opcode.endswith("barrier"):
+            return self._barrier(warps)
         type_ = max(event.types, key=lambda item: prod(item.shape), default=None)
         if type_ is None or type_.kind != "tensor":
             return self._issue(warps.recorded.warps, warps)
@@ -333,7 +336,7 @@ def _lanes(recording: Recording) -> Iterator[Lane]:
 
 
 def _notes(recording: Recording) -> Iterator[str]:
-    for hazard in recording.hazards:
+    for hazard in recording.hazards[:_MOST_HAZARDS]:
         trace = "; ".join(hazard.trace)
         yield f"{hazard.kind}: {hazard.message}{f' ({trace})' if trace else ''}; `irscope lint` says more"
     if not recording.iterations:
@@ -346,8 +349,8 @@ def _timeline(
     spans = clock.spans
     ends = _iteration_ends(spans)
     last = max(ends, default=0)
-    first = min(depth, max(0, last - 1))
-    steady = first, max(first, last - depth)
+    # Short loops have no steady state: their last iterations are taken for it.
+    steady = (depth, last - depth) if last > 2 * depth else (max(0, last - 1), last)
     period = 0.0
     if steady[1] > steady[0] and steady[0] in ends:
         period = (ends[steady[1]] - ends[steady[0]]) / (steady[1] - steady[0])

@@ -16,7 +16,7 @@ from irscope.interpreting.events.hazards import (
 )
 from irscope.interpreting.events.machine import EventInterpreter
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size_in_bytes
-from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Location
 from irscope.model.kernel_timeline import SpanKind
@@ -128,7 +128,7 @@ class EventRecorder:
     def __init__(self, program: StageProgram) -> None:
         self.threads: dict[str, RecordedThread] = {}
         self.iterations = 0
-        self._in_loops = frozenset(_places_in_loops(program.entry.steps, False))
+        self._in_loops = frozenset(_places_in_main_loops(program.entry))
         self._accesses: list[tuple[int, Buffer, bool, str]] = []
         self._arrivals: list[tuple[Op, PhaseBarrier, int, int]] = []
         self._origins: dict[int, _Origin] = {}
@@ -201,7 +201,7 @@ class EventRecorder:
         elif step.opcode in _DOTS:
             self._add(thread, "product", step, needs=loads, iteration=iteration)
             loads = 0
-        elif not learned and "barrier" not in step.opcode and "wait" not in step.opcode:
+        elif not learned and not self._arrivals and "wait" not in step.opcode:
             self._add(thread, "compute", step, needs=_used(step, loads), iteration=iteration)
             loads = loads if not _used(step, loads) else 0
         self._add_arrivals(thread)
@@ -325,12 +325,43 @@ def _bytes(step: Op) -> int:
     return count
 
 
-def _places_in_loops(steps: Sequence[Op], inside: bool) -> Iterator[Location | int]:
-    """Yield the locations of operations in loops, and their lines of the stage."""
-    for step in steps:
-        if inside:
+def _places_in_main_loops(block: OpBlock) -> Iterator[Location | int]:
+    """Yield the lines of operations in the main loop of each partition, and their locations.
+
+    The main loop has the most products, or the most copies and loads, in itself rather than in a loop of it.
+    """
+    main = max(_loops(block.steps), key=_score, default=None)
+    if main is not None and any(_score(main)):
+        for step in _inner(main):
             yield step.line
             if step.location is not None:
                 yield step.location
-        for region in step.regions:
-            yield from _places_in_loops(region.steps, inside or step.opcode in _LOOPS)
+    for step in block.steps:
+        if step.opcode == "ttg.warp_specialize":
+            for region in step.regions:
+                yield from _places_in_main_loops(region)
+
+
+def _loops(steps: Sequence[Op]) -> Iterator[Op]:
+    """Yield the loops among operations and in them, but not those of partitions."""
+    for step in steps:
+        if step.opcode in _LOOPS:
+            yield step
+        for region in step.regions if step.opcode != "ttg.warp_specialize" else ():
+            yield from _loops(region.steps)
+
+
+def _inner(step: Op, through: tuple[str, ...] = ()) -> Iterator[Op]:
+    """Yield the operations in an operation, but not those in one of the opcodes `through`."""
+    for region in step.regions:
+        for inner in region.steps:
+            yield inner
+            if inner.opcode not in through:
+                yield from _inner(inner, through)
+
+
+def _score(loop: Op) -> tuple[int, int]:
+    opcodes = [step.opcode for step in _inner(loop, _LOOPS)]
+    products = sum("dot" in opcode and "wait" not in opcode or "gen5_mma" in opcode for opcode in opcodes)
+    copies = sum("global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes)
+    return products, copies
