@@ -19,6 +19,7 @@ from math import prod
 from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
 from irscope.estimating.latency import LATENCIES, TENSOR_COPY
 from irscope.estimating.work import REPLAYED
+from irscope.interpreting.events.hazards import line_of
 from irscope.interpreting.events.recorder import RecordedEvent, RecordedThread, Recording, record_events
 from irscope.interpreting.runtime_values import size_in_bytes
 from irscope.interpreting.stage_program import Op, StageProgram, Type
@@ -164,7 +165,7 @@ class _Clock:
         if not cycles:
             return
         if warps.work is None:
-            line, source_line = event.step.line + 1, event.step.source_line
+            line, source_line = event.step.line + 1, line_of(event.step)
             warps.work = Span(
                 warps.lane, "compute", warps.time, warps.time, event.iteration,
                 stage_line=line, source_line=source_line, issued=warps.time,
@@ -284,7 +285,7 @@ class _Clock:
     ) -> int:
         span = Span(
             lane, event.kind, start, end, event.iteration, event.buffers, event.barrier, event.phase,
-            event.step.line + 1, event.step.source_line, start if issued is None else issued,
+            event.step.line + 1, line_of(event.step), start if issued is None else issued,
         )  # fmt: skip
         self._append(span, cause)
         if warps is not None:

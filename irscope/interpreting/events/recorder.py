@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import ceil
 
 from irscope.interpreting.events.hazards import (
     THREAD,
@@ -21,7 +23,8 @@ from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Location
 from irscope.model.kernel_timeline import SpanKind
 
-_NUMBER, _LARGEST_NUMBER, _MOST_TRIES = 256, 1 << 14, 2
+_NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
+_MOST_TRIES, _MOST_ITERATIONS = 2, 32
 _LOADS = ("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", "tt.atomic_cas")
 _STORES = ("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw")
 _DOTS = ("tt.dot", "tt.dot_scaled")
@@ -94,32 +97,45 @@ class Recording:
 def record_events(program: StageProgram, steady: int) -> Recording:
     """Execute a program so that its main loop has `steady` iterations more than those at its start and end.
 
-    Raises UnansweredError.
+    What numbers do that is tried: those of arguments first, then that of the program in its grid, on which
+    the loops of causal attention depend. Raises UnansweredError.
     """
-    number = _NUMBER
-    best = _record(program, number)
-    iterations = steady + 2 * best.depth
-    for _ in range(_MOST_TRIES):
-        wanted = -(-number * iterations // max(1, best.iterations))
-        close = iterations <= best.iterations <= iterations + 1
-        if close or not best.iterations or best.hazards or wanted == number or wanted > _LARGEST_NUMBER:
+    best = _record(program, _NUMBER, 0)
+    for program_id in (0, _LATER_PROGRAM):
+        number = _NUMBER
+        recording = _record(program, number, program_id) if program_id else best
+        for _ in range(_MOST_TRIES):
+            wanted = steady + 2 * recording.depth
+            close = 0 <= recording.iterations - wanted <= 1
+            if recording.hazards or not recording.iterations or close:
+                break
+            scale = wanted / recording.iterations
+            number, program_id = ceil(number * scale), ceil(program_id * scale)
+            try:
+                scaled = _record(program, min(number, _LARGEST_NUMBER), program_id)
+            except UnansweredError:
+                break
+            if scaled.iterations < min(wanted, recording.iterations):
+                break
+            recording = scaled
+        if recording.iterations > best.iterations or best.iterations > wanted:
+            best = recording
+        if best.iterations and (best.hazards or best.iterations >= steady + 2 * best.depth):
             break
-        try:
-            recording = _record(program, wanted)
-        except UnansweredError:
-            break
-        if recording.iterations < min(iterations, best.iterations):
-            break
-        number, best = wanted, recording
     return best
 
 
-def _record(program: StageProgram, number: int) -> Recording:
+def _record(program: StageProgram, number: int, program_id: int) -> Recording:
     recorder = EventRecorder(program)
     machine = EventInterpreter(program, number, recorder)
-    machine.execute()
+    with suppress(_EnoughError):
+        machine.execute(program_id)
     hazards = tuple(machine.order.hazards.values())
     return Recording(tuple(recorder.threads.values()), recorder.iterations, hazards)
+
+
+class _EnoughError(UnansweredError):
+    """The rest of the program need not be executed."""
 
 
 class EventRecorder:
@@ -128,7 +144,9 @@ class EventRecorder:
     def __init__(self, program: StageProgram) -> None:
         self.threads: dict[str, RecordedThread] = {}
         self.iterations = 0
-        self._in_loops = frozenset(_places_in_main_loops(program.entry))
+        self._main_loops = tuple(_main_loops(program.entry))
+        self._in_loops = frozenset(place for loop in self._main_loops for place in _places(loop))
+        self._left = False
         self._accesses: list[tuple[int, Buffer, bool, str]] = []
         self._arrivals: list[tuple[Op, PhaseBarrier, int, int]] = []
         self._origins: dict[int, _Origin] = {}
@@ -139,6 +157,10 @@ class EventRecorder:
         self._bits = 0  # those of events, not of phases
 
     # What the interpreter tells.
+
+    def left_loop(self, step: Op) -> None:
+        """Note that a loop ended. If the main loop is entered again, it shows nothing new."""
+        self._left |= len(self._main_loops) == 1 and step is self._main_loops[0]
 
     def accessed(self, view: Buffer, write: bool, engine: str, bit: int) -> None:
         """Note that the current operation accesses a buffer."""
@@ -264,6 +286,8 @@ class EventRecorder:
         key = (place, id(home), synchronizes)
         self._counts[key] += 1
         if not synchronizes:
+            if self._left or self._counts[key] > _MOST_ITERATIONS:
+                raise _EnoughError("the main loop was executed often enough")
             self.iterations = max(self.iterations, self._counts[key])
         return self._counts[key] - 1
 
@@ -325,30 +349,36 @@ def _bytes(step: Op) -> int:
     return count
 
 
-def _places_in_main_loops(block: OpBlock) -> Iterator[Location | int]:
-    """Yield the lines of operations in the main loop of each partition, and their locations.
+def _main_loops(block: OpBlock) -> Iterator[Op]:
+    """Yield the main loop of each partition.
 
-    The main loop has the most products, or the most copies and loads, in itself rather than in a loop of it.
+    It is the innermost one with products, or else with copies or loads, and with the most of them.
     """
-    main = max(_loops(block.steps), key=_score, default=None)
-    if main is not None and any(_score(main)):
-        for step in _inner(main):
-            yield step.line
-            if step.location is not None:
-                yield step.location
+    loops = [(_score(loop, depth), loop) for loop, depth in _loops(block.steps)]
+    scores = [(score, -number) for number, (score, _) in enumerate(loops) if score[0]]
+    if scores:
+        yield loops[-max(scores)[1]][1]
     for step in block.steps:
         if step.opcode == "ttg.warp_specialize":
             for region in step.regions:
-                yield from _places_in_main_loops(region)
+                yield from _main_loops(region)
 
 
-def _loops(steps: Sequence[Op]) -> Iterator[Op]:
-    """Yield the loops among operations and in them, but not those of partitions."""
+def _places(loop: Op) -> Iterator[Location | int]:
+    """Yield the lines of the operations in a loop, and their locations: those before it have the same."""
+    for step in _inner(loop):
+        yield step.line
+        if step.location is not None:
+            yield step.location
+
+
+def _loops(steps: Sequence[Op], depth: int = 0) -> Iterator[tuple[Op, int]]:
+    """Yield the loops among operations and in them, but not those of partitions, and how deep they are."""
     for step in steps:
         if step.opcode in _LOOPS:
-            yield step
+            yield step, depth
         for region in step.regions if step.opcode != "ttg.warp_specialize" else ():
-            yield from _loops(region.steps)
+            yield from _loops(region.steps, depth + 1)
 
 
 def _inner(step: Op, through: tuple[str, ...] = ()) -> Iterator[Op]:
@@ -360,8 +390,8 @@ def _inner(step: Op, through: tuple[str, ...] = ()) -> Iterator[Op]:
                 yield from _inner(inner, through)
 
 
-def _score(loop: Op) -> tuple[int, int]:
+def _score(loop: Op, depth: int) -> tuple[int, int, int, int]:
     opcodes = [step.opcode for step in _inner(loop, _LOOPS)]
     products = sum("dot" in opcode and "wait" not in opcode or "gen5_mma" in opcode for opcode in opcodes)
     copies = sum("global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes)
-    return products, copies
+    return 2 * bool(products) or bool(copies), depth, products, copies
