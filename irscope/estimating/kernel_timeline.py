@@ -135,6 +135,8 @@ class _Clock:
                 self._compute(warps, event)
             elif event.asynchronous or event.kind == "product":
                 self._start(warps, event)
+            elif event.kind == "arrive" and re.search("commit|mma", event.step.opcode):
+                self._arrive_after_products(warps, event)
             else:
                 self._access(warps, event)
         if event.bit >= 0:
@@ -225,6 +227,15 @@ class _Clock:
             self._ends[event.bit] = end, span
         if not event.asynchronous:
             warps.time, warps.last = end, span
+
+    def _arrive_after_products(self, warps: _Warps, event: RecordedEvent) -> None:
+        """Let the tensor cores arrive at a barrier when the products that were issued before have ended."""
+        self._end_work(warps)
+        engine = self._engines["tensor cores"]
+        end = max(warps.time, engine.time)
+        cause = engine.last if engine.time > warps.time else warps.last
+        span = self._add(self._engine_lanes["tensor cores"], event, end, end, None, cause, warps.time)
+        self._ends[event.bit] = end, span
 
     def _way(self) -> float:
         """Return the bytes per cycle that L2 delivers to one multiprocessor if all ask."""
@@ -332,7 +343,7 @@ def _lanes(recording: Recording) -> Iterator[Lane]:
             yield Lane("warps", thread.name, thread.warps, thread.registers)
     if any(event.asynchronous and event.kind != "product" for event in events):
         yield Lane("copies")
-    if any(event.kind == "product" for event in events):
+    if any(event.kind == "product" or "commit" in event.step.opcode for event in events):
         yield Lane("tensor cores")
 
 

@@ -120,7 +120,7 @@ def record_events(program: StageProgram, steady: int) -> Recording:
             recording = scaled
         if recording.iterations > best.iterations or best.iterations > wanted:
             best = recording
-        if best.iterations and (best.hazards or best.iterations >= steady + 2 * best.depth):
+        if best.iterations >= steady + 2 * best.depth:
             break
     return best
 
