@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, prod
 
 from irscope.interpreting.events.hazards import (
     THREAD,
@@ -66,7 +66,7 @@ class RecordedThread:
 
 @dataclass(slots=True)
 class _Origin:
-    """Where a tensor in registers comes from: its iteration, and the loads that bring it."""
+    """Where a tensor in registers comes from: its iteration, and the loads and products that bring it."""
 
     value: RuntimeValue
     iteration: int = -1
@@ -76,11 +76,15 @@ class _Origin:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The events of a stage by thread, how many iterations its data have, and the hazards among them."""
+    """The events of a stage by thread, how many iterations its data have, and the hazards among them.
+
+    `branches`: some iterations of the main loop do more than others, such as store a tile.
+    """
 
     threads: tuple[RecordedThread, ...]
     iterations: int
     hazards: tuple[Hazard, ...]
+    branches: bool = False
 
     @property
     def depth(self) -> int:
@@ -131,7 +135,26 @@ def _record(program: StageProgram, number: int, program_id: int) -> Recording:
     with suppress(_EnoughError):
         machine.execute(program_id)
     hazards = tuple(machine.order.hazards.values())
-    return Recording(tuple(recorder.threads.values()), recorder.iterations, hazards)
+    for thread in recorder.threads.values():
+        thread.events = _with_early_loads(thread.events)
+    threads = tuple(recorder.threads.values())
+    return Recording(threads, recorder.iterations, hazards, recorder.branches)
+
+
+def _with_early_loads(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
+    """Move loads before what only waits for other loads, as compilers do that issue independent ones together."""
+    moved: list[RecordedEvent] = []
+    for event in events:
+        place = len(moved)
+        if event.kind == "load":
+            while place and _is_passed(moved[place - 1], event):
+                place -= 1
+        moved.insert(place, event)
+    return moved
+
+
+def _is_passed(earlier: RecordedEvent, load: RecordedEvent) -> bool:
+    return earlier.kind in ("compute", "read", "write") and not {earlier.bit, *earlier.needs} & {*load.needs}
 
 
 class _EnoughError(UnansweredError):
@@ -146,6 +169,7 @@ class EventRecorder:
         self.iterations = 0
         self._main_loops = tuple(_main_loops(program.entry))
         self._in_loops = frozenset(place for loop in self._main_loops for place in _places(loop))
+        self.branches = any(_has_branches(loop) for loop in self._main_loops)
         self._left = False
         self._accesses: list[tuple[int, Buffer, bool, str]] = []
         self._arrivals: list[tuple[Op, PhaseBarrier, int, int]] = []
@@ -175,9 +199,7 @@ class EventRecorder:
     ) -> None:
         """Record that a thread waited until a phase ended; `learned` are the bits that it did not know."""
         iteration = self._count(step, barrier.home, f"wait of {thread.name}")
-        self._add(
-            thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase
-        )
+        self._add(thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase)
 
     def joined(self, thread: LogicalThread, step: Op, bit: int = 0, needs: int = 0) -> None:
         """Record the start or the end of partitions: a point in time that others wait for, or that waits."""
@@ -200,8 +222,10 @@ class EventRecorder:
         accesses, self._accesses = self._accesses, []
         values = [item.type for item in operands if isinstance(item, (Buffer, RuntimeValue))]
         self._types = (*values, *step.types)
+        # A product waits for its factors, not for what it adds to.
+        factors = operands[:2] if step.opcode in _DOTS else operands
         origins = [self._origins[id(item)] for item in operands if id(item) in self._origins]
-        used = origins[:2] if step.opcode in _DOTS else origins
+        used = [self._origins[id(item)] for item in factors if id(item) in self._origins]
         iteration = max((origin.iteration for origin in used), default=-1)
         loads = 0
         for origin in used:
@@ -213,16 +237,15 @@ class EventRecorder:
         elif step.opcode in _LOADS and not empty:
             iteration = self._count(step, None)
             bit = new_bit()
-            self._add(
-                thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step)
-            )
+            self._add(thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step))
             loads = bit
         elif step.opcode in _STORES:
             if not empty:
                 self._add(thread, "store", step, needs=loads, iteration=iteration)
         elif step.opcode in _DOTS:
-            self._add(thread, "product", step, needs=loads, iteration=iteration)
-            loads = 0
+            bit = new_bit()
+            self._add(thread, "product", step, bit, loads, iteration, asynchronous=True)
+            loads = bit
         elif not learned and not self._arrivals and "wait" not in step.opcode:
             self._add(thread, "compute", step, needs=_used(step, loads), iteration=iteration)
             loads = loads if not _used(step, loads) else 0
@@ -341,12 +364,11 @@ def _is_empty(step: Op, operands: Sequence[Item], origins: Sequence[_Origin]) ->
 
 
 def _bytes(step: Op) -> int:
-    count = 0
-    for type_ in step.types[:1]:
-        count = size_in_bytes(type_.element)
-        for length in type_.shape:
-            count *= length
-    return count
+    """Return the bytes that a load brings to registers; some have the type of their pointers as their own."""
+    if not step.types:
+        return 0
+    element = step.types[0].element.removeprefix("!tt.ptr<").removesuffix(">")
+    return size_in_bytes(element) * prod(step.types[0].shape)
 
 
 def _main_loops(block: OpBlock) -> Iterator[Op]:
@@ -372,6 +394,13 @@ def _places(loop: Op) -> Iterator[Location | int]:
             yield step.location
 
 
+def _has_branches(loop: Op) -> bool:
+    branches = [step for step in _inner(loop) if step.opcode == "scf.if"]
+    return any(
+        not step.opcode.startswith(("arith.", "scf.")) for branch in branches for step in _inner(branch)
+    )
+
+
 def _loops(steps: Sequence[Op], depth: int = 0) -> Iterator[tuple[Op, int]]:
     """Yield the loops among operations and in them, but not those of partitions, and how deep they are."""
     for step in steps:
@@ -393,5 +422,7 @@ def _inner(step: Op, through: tuple[str, ...] = ()) -> Iterator[Op]:
 def _score(loop: Op, depth: int) -> tuple[int, int, int, int]:
     opcodes = [step.opcode for step in _inner(loop, _LOOPS)]
     products = sum("dot" in opcode and "wait" not in opcode or "gen5_mma" in opcode for opcode in opcodes)
-    copies = sum("global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes)
+    copies = sum(
+        "global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes
+    )
     return 2 * bool(products) or bool(copies), depth, products, copies
