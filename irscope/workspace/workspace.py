@@ -412,7 +412,7 @@ class Workspace(StageReader):
         """
         timelines = self._timelines.setdefault(variant.id, {})
         if iterations not in timelines:
-            from irscope.estimating.kernel_timeline import kernel_timeline
+            from irscope.estimating.timeline_clock import kernel_timeline
             from irscope.facts.artifacts import VariantArtifacts
             from irscope.model.kernel_timeline import KernelTimeline
 

@@ -52,7 +52,7 @@ from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
 if TYPE_CHECKING:
-    from irscope.interpreting.events.recorder import EventRecorder
+    from irscope.interpreting.events.event_recorder import EventRecorder
 
 # What an integer argument is at first. If loops have few iterations, so that they do not come back to a
 # buffer often enough, a larger one is tried; if they have too many, a smaller one.
@@ -321,10 +321,10 @@ class EventInterpreter(StageInterpreter):
             values = frame.values if number == 0 else dict(frame.values)
             if number:
                 values.update(zip(region.arguments, operands, strict=False))
-            name = f"partition{number - 1}" if number else "default"
-            thread = LogicalThread(
-                name, parent.known, warps[number - 1] if 0 < number <= len(warps) else parent.warps
-            )
+            thread = LogicalThread("default", parent.known, parent.warps)
+            if number:
+                thread.name = f"partition{number - 1}"
+                thread.warps = warps[number - 1] if number <= len(warps) else parent.warps
             running.append((thread, self.block(region, Frame(values))))
         self._join([parent], [thread for thread, _ in running], step)
         running[0][0].visits = parent.visits

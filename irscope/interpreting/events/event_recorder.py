@@ -1,4 +1,4 @@
-"""Records what the logical threads of a stage do, in an order in which everything follows what it waits for."""
+"""Records what the logical threads of a stage do, so that everything follows what it waits for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from irscope.interpreting.events.hazards import (
     Hazard,
     LogicalThread,
     PhaseBarrier,
-    SharedAllocation,
     slot_name,
 )
 from irscope.interpreting.events.machine import EventInterpreter
@@ -29,6 +28,8 @@ _LOADS = ("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", 
 _STORES = ("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw")
 _DOTS = ("tt.dot", "tt.dot_scaled")
 _LOOPS = ("scf.for", "scf.while")
+# What gives registers another name, and needs not wait for them.
+_RENAMING = ("tt.trans", "tt.reshape", "tt.expand", "tt.broadcast")
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class _Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class EventRecording:
     """The events of a stage by thread, how many iterations its data have, and the hazards among them.
 
     `branches`: some iterations of the main loop do more than others, such as store a tile.
@@ -98,38 +99,43 @@ class Recording:
         return max((len(names) for names in slots.values()), default=1)
 
 
-def record_events(program: StageProgram, steady: int) -> Recording:
+def record_events(program: StageProgram, steady: int) -> EventRecording:
     """Execute a program so that its main loop has `steady` iterations more than those at its start and end.
 
     What numbers do that is tried: those of arguments first, then that of the program in its grid, on which
     the loops of causal attention depend. Raises UnansweredError.
     """
-    best = _record(program, _NUMBER, 0)
-    for program_id in (0, _LATER_PROGRAM):
-        number = _NUMBER
-        recording = _record(program, number, program_id) if program_id else best
-        for _ in range(_MOST_TRIES):
-            wanted = steady + 2 * recording.depth
-            close = 0 <= recording.iterations - wanted <= 1
-            if recording.hazards or not recording.iterations or close:
-                break
-            scale = wanted / recording.iterations
-            number, program_id = ceil(number * scale), ceil(program_id * scale)
-            try:
-                scaled = _record(program, min(number, _LARGEST_NUMBER), program_id)
-            except UnansweredError:
-                break
-            if scaled.iterations < min(wanted, recording.iterations):
-                break
-            recording = scaled
-        if recording.iterations > best.iterations or best.iterations > wanted:
-            best = recording
-        if best.iterations >= steady + 2 * best.depth:
-            break
+    best = _adjusted(program, steady, _record(program, _NUMBER, 0), 0)
+    if best.iterations < steady + 2 * best.depth:
+        with suppress(UnansweredError):
+            later = _adjusted(program, steady, _record(program, _NUMBER, _LATER_PROGRAM), _LATER_PROGRAM)
+            best = max(best, later, key=lambda recording: recording.iterations)
     return best
 
 
-def _record(program: StageProgram, number: int, program_id: int) -> Recording:
+def _adjusted(
+    program: StageProgram, steady: int, recording: EventRecording, program_id: int
+) -> EventRecording:
+    """Scale the numbers of a recording until it has about as many iterations as it should."""
+    number = _NUMBER
+    for _ in range(_MOST_TRIES):
+        enough = steady + 2 * recording.depth
+        close = 0 <= recording.iterations - enough <= 1
+        if recording.hazards or not recording.iterations or close:
+            break
+        scale = enough / recording.iterations
+        number, program_id = ceil(number * scale), ceil(program_id * scale)
+        try:
+            scaled = _record(program, min(number, _LARGEST_NUMBER), program_id)
+        except UnansweredError:
+            break
+        if scaled.iterations < min(enough, recording.iterations):
+            break
+        recording = scaled
+    return recording
+
+
+def _record(program: StageProgram, number: int, program_id: int) -> EventRecording:
     recorder = EventRecorder(program)
     machine = EventInterpreter(program, number, recorder)
     with suppress(_EnoughError):
@@ -138,11 +144,11 @@ def _record(program: StageProgram, number: int, program_id: int) -> Recording:
     for thread in recorder.threads.values():
         thread.events = _with_early_loads(thread.events)
     threads = tuple(recorder.threads.values())
-    return Recording(threads, recorder.iterations, hazards, recorder.branches)
+    return EventRecording(threads, recorder.iterations, hazards, recorder.branches)
 
 
 def _with_early_loads(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-    """Move loads before what only waits for other loads, as compilers do that issue independent ones together."""
+    """Move loads before what waits for others of the iteration: compilers issue independent ones together."""
     moved: list[RecordedEvent] = []
     for event in events:
         place = len(moved)
@@ -154,7 +160,8 @@ def _with_early_loads(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
 
 
 def _is_passed(earlier: RecordedEvent, load: RecordedEvent) -> bool:
-    return earlier.kind in ("compute", "read", "write") and not {earlier.bit, *earlier.needs} & {*load.needs}
+    together = earlier.kind in ("compute", "read", "write") and earlier.iteration in (-1, load.iteration)
+    return together and not {earlier.bit, *earlier.needs} & {*load.needs}
 
 
 class _EnoughError(UnansweredError):
@@ -234,27 +241,38 @@ class EventRecorder:
         if accesses:
             iteration = self._access(thread, step, accesses, origins, iteration, loads)
             learned &= ~accesses[0][0]
-        elif step.opcode in _LOADS and not empty:
-            iteration = self._count(step, None)
-            bit = new_bit()
-            self._add(thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step))
-            loads = bit
-        elif step.opcode in _STORES:
-            if not empty:
-                self._add(thread, "store", step, needs=loads, iteration=iteration)
-        elif step.opcode in _DOTS:
-            bit = new_bit()
-            self._add(thread, "product", step, bit, loads, iteration, asynchronous=True)
-            loads = bit
-        elif not learned and not self._arrivals and "wait" not in step.opcode:
-            self._add(thread, "compute", step, needs=_used(step, loads), iteration=iteration)
-            loads = loads if not _used(step, loads) else 0
+        elif not learned and not self._arrivals:
+            iteration, loads = self._own_work(thread, step, iteration, loads, empty, new_bit)
         self._add_arrivals(thread)
         if learned or step.opcode.endswith(("async_wait", "dot_wait", "store_wait", "tdm_wait")):
             self._add(thread, "wait", step, needs=learned)
         for item in results:
             if isinstance(item, RuntimeValue) and not item.known and id(item) not in self._origins:
                 self._origins[id(item)] = _Origin(item, iteration, loads, empty)
+
+    def _own_work(
+        self,
+        thread: LogicalThread,
+        step: Op,
+        iteration: int,
+        loads: int,
+        empty: bool,
+        new_bit: Callable[[], int],
+    ) -> tuple[int, int]:
+        """Record what is done in registers; return the iteration of its result, and what brings that."""
+        if step.opcode in _DOTS or (step.opcode in _LOADS and not empty):
+            kind: SpanKind = "product" if step.opcode in _DOTS else "load"
+            iteration = iteration if kind == "product" else self._count(step, None)
+            bit = new_bit()
+            self._add(thread, kind, step, bit, loads, iteration, asynchronous=True, size=_bytes(step))
+            return iteration, bit
+        if step.opcode in _STORES and not empty:
+            self._add(thread, "store", step, needs=loads, iteration=iteration)
+        elif "wait" not in step.opcode:
+            needed = 0 if step.opcode.startswith(_RENAMING) else loads
+            self._add(thread, "compute", step, needs=needed, iteration=iteration)
+            return iteration, loads & ~needed
+        return iteration, loads
 
     def _access(
         self,
@@ -348,11 +366,6 @@ def _numbers_of(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def _used(step: Op, loads: int) -> int:
-    """Return the loads that an operation needs: moving a tensor to another name or shape needs none."""
-    return 0 if step.opcode.startswith(("tt.trans", "tt.reshape", "tt.expand", "tt.broadcast")) else loads
-
-
 def _is_empty(step: Op, operands: Sequence[Item], origins: Sequence[_Origin]) -> bool:
     """Return True for a mask without true elements, and for an operation that has one."""
     if step.opcode == "tt.splat":
@@ -421,7 +434,7 @@ def _inner(step: Op, through: tuple[str, ...] = ()) -> Iterator[Op]:
 
 def _score(loop: Op, depth: int) -> tuple[int, int, int, int]:
     opcodes = [step.opcode for step in _inner(loop, _LOOPS)]
-    products = sum("dot" in opcode and "wait" not in opcode or "gen5_mma" in opcode for opcode in opcodes)
+    products = sum(("dot" in opcode and "wait" not in opcode) or "gen5_mma" in opcode for opcode in opcodes)
     copies = sum(
         "global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes
     )

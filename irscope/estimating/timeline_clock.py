@@ -4,8 +4,8 @@
     product      max(issued, the tensor cores are free) + cycles  -> may be waited for
     wait         max(the warps come, what they wait for has ended)
 
-The program has its multiprocessor for itself; loads are answered after `MEMORY` cycles. The rates are those of
-the device, the cycles of single instructions those of `latency` and the fitted constants.
+The program has its multiprocessor for itself; loads are answered after `MEMORY` cycles. The rates are those
+of the device, the cycles of single instructions those of `latency` and the fitted constants.
 """
 
 from __future__ import annotations
@@ -21,10 +21,15 @@ from irscope.estimating.latency import LATENCIES, TENSOR_COPY
 from irscope.estimating.steady_cycles import IterationWork, steady_cycles
 from irscope.estimating.work import REPLAYED
 from irscope.facts.artifacts import VariantArtifacts
+from irscope.interpreting.events.event_recorder import (
+    EventRecording,
+    RecordedEvent,
+    RecordedThread,
+    record_events,
+)
 from irscope.interpreting.events.hazards import line_of
-from irscope.interpreting.events.recorder import RecordedEvent, RecordedThread, Recording, record_events
 from irscope.interpreting.runtime_values import size_in_bytes
-from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.stage_program import StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version, triton_version
@@ -33,7 +38,7 @@ from irscope.model.kernel_timeline import Dependency, KernelTimeline, Lane, Slac
 
 MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
-# An access has up to 16 bytes, so that code computes an address or a mask for every eighth element of 16 bits.
+# An access has up to 16 bytes, so that there is an address or a mask for every eighth element of 16 bits.
 _PER_ACCESS = 8
 _MOST_HAZARDS = 3
 # If the machine code takes so many times longer or shorter, its loop is another one.
@@ -75,7 +80,7 @@ class _Engine:
 class _Clock:
     """Gives each event of a recording its cycles."""
 
-    def __init__(self, recording: Recording, lanes: Sequence[Lane], device: DeviceRates) -> None:
+    def __init__(self, recording: EventRecording, lanes: Sequence[Lane], device: DeviceRates) -> None:
         self.spans: list[Span] = []
         self.dependencies: list[Dependency] = []
         # By span: what it began or, if it is a wait, went on after; -1 for nothing.
@@ -280,13 +285,14 @@ class _Clock:
         if step.opcode == "ttg.convert_layout":
             wavefronts = 2 * _bytes(type_) / _WAVEFRONT * self._constants["shared wavefront"]
             return wavefronts + self._barrier(warps) + LATENCIES["LDS"] + LATENCIES["STS"]
+        exchanged = 0.0
         if step.opcode in ("tt.reduce", "tt.scan"):
-            return self._issue(instructions, warps) + 5 * LATENCIES["SHFL"] + self._barrier(warps)
+            exchanged = 5 * LATENCIES["SHFL"] + self._barrier(warps)
         if _SPECIAL.search(step.opcode):
             return instructions * self._constants["special"]
         if not re.match(r"(?:b?f|tf)\d", type_.element):
             instructions /= _PER_ACCESS
-        return self._issue(max(instructions, warps.recorded.warps), warps)
+        return exchanged + self._issue(max(instructions, warps.recorded.warps), warps)
 
     # Spans.
 
@@ -390,7 +396,7 @@ def _scaled(timeline: KernelTimeline, factor: float) -> KernelTimeline:
     return replace(timeline, spans=spans, slacks=slacks, period=timeline.period * factor, clock="sass")
 
 
-def _lanes(recording: Recording) -> Iterator[Lane]:
+def _lanes(recording: EventRecording) -> Iterator[Lane]:
     events = [event for thread in recording.threads for event in thread.events]
     several = len(recording.threads) > 1
     for thread in recording.threads:
@@ -402,7 +408,7 @@ def _lanes(recording: Recording) -> Iterator[Lane]:
         yield Lane("tensor cores")
 
 
-def _notes(recording: Recording) -> Iterator[str]:
+def _notes(recording: EventRecording) -> Iterator[str]:
     for hazard in recording.hazards[:_MOST_HAZARDS]:
         trace = "; ".join(hazard.trace)
         yield f"{hazard.kind}: {hazard.message}{f' ({trace})' if trace else ''}; `irscope lint` says more"
