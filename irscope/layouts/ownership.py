@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.linear import Inverse, LinearLayout, VectorSpan, Vector, flat, xor
+from irscope.layouts.linear import Inverse, LinearLayout, Vector, VectorSpan, flat, xor
 from irscope.model.records import FrozenValue
 
 # With more elements, a map of all of them takes seconds.

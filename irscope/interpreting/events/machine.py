@@ -321,10 +321,8 @@ class EventInterpreter(StageInterpreter):
             values = frame.values if number == 0 else dict(frame.values)
             if number:
                 values.update(zip(region.arguments, operands, strict=False))
-            thread = LogicalThread("default", parent.known, parent.warps)
-            if number:
-                thread.name = f"partition{number - 1}"
-                thread.warps = warps[number - 1] if number <= len(warps) else parent.warps
+            name = f"partition{number - 1}" if number else "default"
+            thread = LogicalThread(name, parent.known, warps.get(name, parent.warps))
             running.append((thread, self.block(region, Frame(values))))
         self._join([parent], [thread for thread, _ in running], step)
         running[0][0].visits = parent.visits
@@ -365,13 +363,13 @@ class EventInterpreter(StageInterpreter):
         for thread in after:
             self.recorder.joined(thread, step, needs=bits)
 
-    def _partition_warps(self, step: Op) -> list[int]:
+    def _partition_warps(self, step: Op) -> dict[str, int]:
         lines = self.program.document.lines
-        warps: list[int] = []
+        warps: dict[str, int] = {}
         for number in range(step.line, len(lines)):
-            match = re.match(r"\s*partition\d+\(.*num_warps\((\d+)\)", lines[number])
+            match = re.match(r"\s*(partition\d+)\(.*num_warps\((\d+)\)", lines[number])
             if match:
-                warps.append(int(match[1]))
+                warps[match[1]] = int(match[2])
             if len(warps) == len(step.regions) - 1:
                 break
         return warps
