@@ -404,7 +404,9 @@ def _scaled(timeline: KernelTimeline, factor: float) -> KernelTimeline:
         replace(slack, in_flight=slack.in_flight * factor, needed=slack.needed * factor)
         for slack in timeline.slacks
     )
-    return replace(timeline, spans=spans, slacks=slacks, period=timeline.period * factor, clock=CUDA.machine_code)
+    return replace(
+        timeline, spans=spans, slacks=slacks, period=timeline.period * factor, clock=CUDA.machine_code
+    )
 
 
 def _lanes(recording: EventRecording) -> Iterator[Lane]:
