@@ -1,10 +1,10 @@
 """Measures the terminal app against an empty Textual app, and its keys in every panel.
 
 First paint: the CPU seconds of the whole process, from its start until the main screen is on a real terminal
-(a pty of 120x40), of the app with 20 variants and of a Textual app that shows one word. Keys: the CPU
+(120x40), of the app with 20 variants and of a Textual app that shows one word. Keys: the CPU
 milliseconds of a key press, 95th percentile per panel, with PTX of 54,000 lines in A and B at 200x50. Other
 work on the machine also increases CPU times, so what is compared is measured alternately, and the least of
---rounds runs counts. Linux only.
+--rounds runs counts. Both on a real terminal (a pty). Linux only.
 
     python -m benchmarks.tui_keys [--rounds N]
 """
@@ -12,8 +12,6 @@ work on the machine also increases CPU times, so what is compared is measured al
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
 import select
 import sys
@@ -23,17 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual.pilot import Pilot
-
-from benchmarks.app_runs import SIZE, measure_in_process, on_terminal, print_verdict, write_table
+from benchmarks.app_runs import SIZE, on_terminal, print_verdict, write_table
 from benchmarks.processes import IRSCOPE, ROOT
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.new_variant import NewPass
 from irscope.targets import parse_target
-from irscope.tui.app import IrscopeApp
-from irscope.workspace import Workspace
-from tests.tui.driving import idle
 
 STAGES = ROOT / "tests" / "data" / "stages"
 PAINT_SIZE = (120, 40)
@@ -49,8 +42,18 @@ class Empty(App):
         yield Static("painted")
 Empty().run()
 """
+# A key has had its effect if the app neither writes nor computes for so long: a cursor blinks twice a second.
 # A diff of two such stages takes seconds, on a loaded machine minutes.
-_PATIENCE_SECONDS = 300.0
+_QUIET_SECONDS, _LONG_QUIET_SECONDS, _PATIENCE_SECONDS = 0.15, 0.4, 300.0
+# How often the app is looked at, and what it computes meanwhile if nothing happens.
+_LOOK_SECONDS, _NOTHING_MILLISECONDS = 0.02, 0.8
+# What a terminal sends for keys that have a name. The last one is no key.
+_BYTES = {
+    "pagedown": "\x1b[6~", "pageup": "\x1b[5~", "down": "\x1b[B", "up": "\x1b[A", "shift+tab": "\x1b[Z",
+    "tab": "\t", "enter": "\r", "nothing": "\x1b[57376u",
+}  # fmt: skip
+# The stage, after Python, TTIR and TTGIR.
+_PTX = "4"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _KERNEL = "matmul_kernel.cuda-90.{0},BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0"
 _TEXTS = [_KERNEL.format(f"BLOCK_M={size},BLOCK_N={size}") for size in (64, 128)]
@@ -67,10 +70,8 @@ class Panel:
 
 READ = (*["pagedown"] * 15, *["down"] * 25, *["pageup"] * 5, "G", "g")
 PANELS = (
-    Panel(
-        "texts", (), (*READ, *["right_square_bracket"] * 20, *["l"] * 5, "u", "u", "f", "f", "t", "t", "t")
-    ),
-    Panel("search", ("slash", *"add", "enter"), ("n",) * 20),
+    Panel("texts", (), (*READ, *["]"] * 20, *["l"] * 5, "u", "u", "f", "f", "t", "t", "t")),
+    Panel("search", ("/", *"add", "enter"), ("n",) * 20),
     Panel("table", ("shift+tab",), (*["down"] * 3, *["up"] * 3, "l", "s", "l", "s")),
     Panel("findings", ("i", "i"), ("j", "k") * 10),
     Panel("Python source", ("S", "tab"), ("j",) * 20 + ("k",) * 20),
@@ -78,8 +79,8 @@ PANELS = (
     Panel("layouts", ("T",), (*["l"] * 10, *["j"] * 10, "n", "N", "z", "z", "c", "j", "l", "c", "c", "c")),
     Panel("chart", ("C",), ("l", "h", "j", "k") * 5),
     Panel("reasons", ("W",), ("j", "k") * 10),
-    Panel("passes", ("p",), ("j", "k", "right_curly_bracket", "left_curly_bracket", "d") * 4),
-    Panel("help", ("question_mark",), ("j", "pagedown", "k") * 7),
+    Panel("passes", ("p",), ("j", "k", "}", "{", "d") * 4),
+    Panel("help", ("?",), ("j", "pagedown", "k") * 7),
 )
 
 
@@ -131,23 +132,27 @@ def first_paint(command: Sequence[str], mark: bytes) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-# Keys, without a terminal.
+# Keys.
 
 
-async def key_costs(capture: Path, panel: Panel) -> dict[str, float]:
+def key_costs(capture: Path, panel: Panel) -> dict[str, float]:
     """CPU ms of the keys of a panel: the 95th percentile, the median and the slowest; and of no key.
 
-    `idle` is the median of a key without a binding: what pressing and waiting costs here.
+    `idle` is the median of a key that no program knows.
     """
-    app = IrscopeApp(Workspace(capture))
-    async with app.run_test(size=SIZE) as pilot:
-        await idle(pilot, _PATIENCE_SECONDS)
-        choose = next(str(i) for i, name in enumerate(app.screen.pair.stages, 1) if name == "ptx")  # type: ignore[attr-defined]
-        for key in (choose, *panel.reach):
-            await pilot.press(key)
-            await idle(pilot, _PATIENCE_SECONDS)
-        nothing = sorted([await _cost(pilot, "f24") for _ in range(10)])
-        costs = sorted([await _cost(pilot, key) for key in panel.keys])
+    with on_terminal([*IRSCOPE, str(capture)], SIZE) as (process, terminal):
+        _used_until_quiet(process.pid, terminal, _LONG_QUIET_SECONDS)
+        for key in (_PTX, *panel.reach):
+            os.write(terminal, _BYTES.get(key, key).encode())
+            _used_until_quiet(process.pid, terminal, _LONG_QUIET_SECONDS)
+
+        def cost(key: str) -> float:
+            before = _cpu_milliseconds(process.pid)
+            os.write(terminal, _BYTES.get(key, key).encode())
+            return _used_until_quiet(process.pid, terminal, _QUIET_SECONDS) - before
+
+        nothing = sorted([cost("nothing") for _ in range(10)])
+        costs = sorted([cost(key) for key in panel.keys])
     return {
         "p95": costs[int(0.95 * len(costs))],
         "median": costs[len(costs) // 2],
@@ -156,12 +161,24 @@ async def key_costs(capture: Path, panel: Panel) -> dict[str, float]:
     }
 
 
-async def _cost(pilot: Pilot[None], key: str) -> float:
-    """CPU ms of a key until nothing is left to do."""
-    before = time.process_time()
-    await pilot.press(key)
-    await idle(pilot, _PATIENCE_SECONDS)
-    return 1000 * (time.process_time() - before)
+def _used_until_quiet(process: int, terminal: int, seconds: float) -> float:
+    """The CPU ms of a process once it has neither written nor computed for so long."""
+    start = since = time.monotonic()
+    used = _cpu_milliseconds(process)
+    while time.monotonic() - since < seconds and time.monotonic() - start < _PATIENCE_SECONDS:
+        if select.select([terminal], [], [], _LOOK_SECONDS)[0]:
+            os.read(terminal, 1 << 16)
+            since = time.monotonic()
+        before, used = used, _cpu_milliseconds(process)
+        if used - before > _NOTHING_MILLISECONDS:
+            since = time.monotonic()
+    return used
+
+
+def _cpu_milliseconds(process: int) -> float:
+    """The CPU ms that the threads of a process have used."""
+    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e6
 
 
 # The report.
@@ -184,8 +201,7 @@ def report_keys(folder: Path, rounds: int) -> None:
     capture = folder / "pair.irscope"
     write_pair(capture)
     for panel in PANELS:
-        arguments = ("--keys", panel.name, str(capture))
-        runs = [measure_in_process("benchmarks.tui_keys", *arguments) for _ in range(rounds)]
+        runs = [key_costs(capture, panel) for _ in range(rounds)]
         best = min(runs, key=lambda run: run["p95"])
         rest = f"median {best['median']:.1f}, slowest {best['most']:.0f}, no binding {best['idle']:.1f} ms"
         print_verdict(f"key in {panel.name} ({rest})", best["p95"], MOST_KEY, " ms")
@@ -194,19 +210,14 @@ def report_keys(folder: Path, rounds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the least counts (3)")
-    parser.add_argument("--keys", nargs=2, metavar=("PANEL", "CAPTURE"), help="one measurement, as JSON")
     args = parser.parse_args()
-    if args.keys:
-        panel = next(one for one in PANELS if one.name == args.keys[0])
-        print(json.dumps(asyncio.run(key_costs(Path(args.keys[1]), panel))))
-    else:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            os.environ["IRSCOPE_STATE"] = os.environ["IRSCOPE_CACHE"] = name
-            # As pip leaves an installed package: with the bytecode of all modules, ours and Textual's.
-            os.environ["PYTHONPYCACHEPREFIX"], os.environ["PYTHONDONTWRITEBYTECODE"] = f"{name}/bytecode", ""
-            report_paint(folder, args.rounds)
-            report_keys(folder, args.rounds)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["IRSCOPE_STATE"] = os.environ["IRSCOPE_CACHE"] = name
+        # As pip leaves an installed package: with the bytecode of all modules, ours and Textual's.
+        os.environ["PYTHONPYCACHEPREFIX"], os.environ["PYTHONDONTWRITEBYTECODE"] = f"{name}/bytecode", ""
+        report_paint(folder, args.rounds)
+        report_keys(folder, args.rounds)
 
 
 if __name__ == "__main__":

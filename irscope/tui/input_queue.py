@@ -39,8 +39,9 @@ _PATIENCE_SECONDS = 5.0
 _SPINNING_SECONDS = 0.02
 # How often the queue looks whether the dialog that is about to open is there.
 _DIALOG_SECONDS = 0.01
-# A key has had its effect if nothing was posted while every panel handled what was posted before, twice.
-_QUIET_ROUNDS = 2
+_LOOKING_SECONDS = 0.002
+# A key has had its effect if every panel waits for messages so many times in a row.
+_QUIET_ROUNDS = 3
 # These quit at once, whatever waits.
 _URGENT = ("ctrl+c", "ctrl+q")
 # These are delivered in their order, but nothing waits for their effect.
@@ -110,47 +111,43 @@ class InputQueue:
 
     async def _effect(self) -> None:
         """Wait until all that was posted for the last key is handled, and its dialog is open."""
-        end = time.monotonic() + _PATIENCE_SECONDS
+        start = time.monotonic()
         quiet = 0
-        while quiet < _QUIET_ROUNDS and self._app.is_running and time.monotonic() < end:
+        while quiet < _QUIET_ROUNDS and self._app.is_running:
+            passed = time.monotonic() - start
+            if passed > _PATIENCE_SECONDS:
+                return
             if self._holds and not isinstance(self._app.screen, ModalScreen):
                 # What the dialog needs is prepared in another thread, which gets the processor meanwhile.
                 await asyncio.sleep(_DIALOG_SECONDS)
                 quiet = 0
                 continue
-            quiet = 0 if self._has_messages() else quiet + 1
-            await self._handle_messages(end)
+            quiet = 0 if self._is_busy() else quiet + 1
+            await asyncio.sleep(0 if passed < _SPINNING_SECONDS else _LOOKING_SECONDS)
 
-    def _has_messages(self) -> bool:
-        """Return True if a message is posted, or a command is about to run."""
+    def _is_busy(self) -> bool:
+        """Return True if a panel has a message to handle or handles one, or a command is about to run."""
         screen = self._app.screen
-        starting = any(worker.state is WorkerState.PENDING for worker in self._app.workers)
-        # Enter runs the first command that the palette lists.
-        is_listing = isinstance(screen, CommandPalette) and any(
-            worker.node is screen and worker.is_running for worker in self._app.workers
+        return (
+            any(not _waits(pump) for pump in self._pumps())
+            or any(worker.state is WorkerState.PENDING for worker in self._app.workers)
+            # Enter runs the first command that the palette lists.
+            or (
+                isinstance(screen, CommandPalette)
+                and any(worker.node is screen and worker.is_running for worker in self._app.workers)
+            )
         )
-        waiting = any(pump.message_queue_size or pump._next_callbacks for pump in self._pumps())
-        return bool(starting or is_listing or waiting)
-
-    async def _handle_messages(self, end: float) -> None:
-        """Let every panel handle the messages that are posted now; give up at the time `end`."""
-        handled: set[MessagePump] = set()
-
-        def note(pump: MessagePump) -> None:
-            handled.add(pump)
-
-        pumps = [pump for pump in self._pumps() if pump.call_later(note, pump)]
-        slow = time.monotonic() + _SPINNING_SECONDS
-        while True:
-            await asyncio.sleep(0 if time.monotonic() < slow else 0.002)
-            left = [pump for pump in pumps if pump not in handled and not pump._closed]
-            if not left or not self._app.is_running or time.monotonic() > end:
-                return
 
     def _pumps(self) -> list[MessagePump]:
         """Return what handles messages: also lower screens, which get the answers of dialogs over them."""
         stack = self._app.screen_stack
         return [self._app, *stack, *(stack[-1].walk_children() if stack else ())]
+
+
+def _waits(pump: MessagePump) -> bool:
+    """Return True if a panel waits for its next message: it has handled all before, with what they called."""
+    queue = pump._message_queue
+    return queue.empty() and bool(queue.ready_event._waiters)  # type: ignore[attr-defined]
 
 
 class InputApp(App[None]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import irscope
+import irscope.estimating
 from irscope.estimating.constants import A100, H100
 from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import OPCODES, machine_instructions
@@ -18,6 +20,7 @@ from irscope.estimating.ranking import rank
 from irscope.estimating.terms import Estimate, Term
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Workspace
+from irscope.workspace.estimate_cache import code_digest
 
 ROWS, COLUMNS = 16384, 8192
 LAUNCH = Launch(
@@ -146,3 +149,13 @@ def test_hopeless_variants_name_the_one_that_beats_them(capture: Workspace) -> N
     (rejected,) = [own for own in ranking.ranked if own.rejected]
     assert rejected.reason == "spills"
     assert f"0 us in #{fast.id}" in (rejected.rejected or "")
+
+
+@pytest.mark.parametrize("module", ["model.py", "counting/footprints.py"])
+def test_a_change_of_any_module_of_the_model_changes_its_digest(tmp_path: Path, module: str) -> None:
+    model = Path(irscope.estimating.__file__).parent
+    copy = Path(shutil.copytree(model, tmp_path / "model"))
+    assert code_digest(copy) == code_digest(model)
+    with (copy / module).open("a") as file:
+        file.write("# changed\n")
+    assert code_digest(copy) != code_digest(model)

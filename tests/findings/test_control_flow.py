@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.control_flow import NONE, Block, ControlFlow, control_flow, find_loops
 from irscope.languages.language import parse
+from tests.hardening.texts import damaged_text, pieces
 
 from .builders import stored
 
@@ -255,3 +258,22 @@ def test_llvm_agrees_about_headers_and_depths():
     (loop,) = tree.loops
     first = document.operations[tree.graph.blocks[loop.header].start].line
     assert "Loop Header: Depth=1" in "".join(document.lines[first - 3 : first])
+
+
+CASES = 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["ptx", "sass", "amdgcn", "mlir", "llvm"])
+def test_damaged_text_never_fails(language: str):
+    texts, pick = pieces()[language], random.Random(language)
+    for _ in range(CASES):
+        document = parse(damaged_text(pick, texts), language)
+        tree = find_loops(document)
+        blocks = tree.graph.blocks
+        assert sum(block.end - block.start for block in blocks) == len(document.operations)
+        assert all(0 <= at < len(blocks) for block in blocks for at in block.successors)
+        for block, loop in zip(blocks, tree.innermost, strict=True):
+            functions = {document.operations[at].function for at in range(block.start, block.end)}
+            assert len(functions) == 1
+            assert loop < 0 or not functions & tree.unknown

@@ -1,11 +1,15 @@
 import json
+from pathlib import Path
 
 import pytest
 
-from irscope.facts.measure import FACT_KINDS, from_json, measure, to_json
+from irscope.facts.measure import FACT_KINDS, FACTS_VERSION, from_json, measure, to_json
 from irscope.facts.registry import kinds_for
-from irscope.model import Failure
+from irscope.model import Benchmark, Failure
+from irscope.store import CaptureWriter
+from irscope.workspace import Workspace
 from tests.findings.builders import FACTS, stored, variant
+from tests.tui import captures
 
 MATMUL = "matmul_kernel.cuda-90.BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0"
 AMD_MATMUL = "matmul_kernel.hip-gfx942.BLOCK_M=64"
@@ -179,3 +183,33 @@ def test_damaged_stages_make_unknown_facts(target, content):
     assert found["registers"] is None
     assert found["code"] is None
     assert found["occupancy"] is None
+
+
+def test_variants_whose_stored_facts_lack_a_fact_are_measured_again(tmp_path: Path) -> None:
+    path = captures.matmul(tmp_path / "a.irscope")
+    with Workspace(path) as workspace:
+        complete, lacking = workspace.variants[:2]
+        values = {variant.id: to_json(workspace.facts(variant)) for variant in (complete, lacking)}
+    del values[lacking.id]["registers"]
+    with CaptureWriter.resume(path) as writer:
+        for id_, facts in values.items():
+            writer.add_facts(id_, FACTS_VERSION, facts)
+    with Workspace(path) as workspace:
+        assert list(workspace.contents.facts(workspace.variants)) == [complete.id]
+        assert "registers" in workspace.all_facts()[lacking.id]
+
+
+def facts(*benchmarks: Benchmark):
+    measured = measure(variant(benchmarks=benchmarks), lambda _: None)
+    return [measured[name].value for name in ("ms", "ms_key", "chosen")]
+
+
+def test_the_latest_time_and_every_won_key_are_kept():
+    won, lost = Benchmark("n=1", 3.0, 2.5, 4.0, chosen=True), Benchmark("n=2", 1.5, 1.0, 2.0)
+    assert facts(won, lost) == [1.5, "n=2", "n=1"]
+    assert facts(lost) == [1.5, "n=2", "no"]
+    assert facts(Benchmark("", 3.0, 2.5, 4.0, chosen=True)) == [3.0, "", "all"]
+
+
+def test_without_a_gpu_there_are_no_times():
+    assert facts() == [None, None, None]

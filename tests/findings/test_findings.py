@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irscope.facts.loops.scf import TripCount
 from irscope.facts.measure import from_json, measure
 from irscope.facts.registry import FACT_KINDS, INSTRUCTIONS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
 from irscope.findings.finding import (
@@ -16,6 +17,7 @@ from irscope.findings.finding import (
     ranked,
     severity_of,
 )
+from irscope.findings.loops import trip_changes
 from irscope.findings.registry import FINDINGS, findings
 from irscope.model import Config, Failure, SourceFunction
 from tests.findings.builders import FACTS, stage_diff, stored, variant
@@ -338,3 +340,21 @@ def test_a_stack_that_holds_an_array_is_not_called_a_spill():
     assert listed == [
         "Stack per thread: 0 -> 64 bytes; nothing is spilled, it holds arrays of the kernel",
     ]
+
+
+SHORT, LONG = TripCount(2, (("n", 64),)), TripCount(32, (("n", 1024),))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "text"),
+    [
+        (TripCount(4), TripCount(64), "4 -> 64 iterations"),
+        (TripCount(1, (("n", 64),)), SHORT, "1 -> 2 iterations for n=64"),
+        (LONG, SHORT, "32 iterations for n=1024 -> 2 iterations for n=64"),
+        (SHORT, SHORT, "2 iterations for n=64"),
+        (None, SHORT, ""),
+        (SHORT, None, ""),
+    ],
+)
+def test_trip_counts_name_the_arguments_of_each_launch(a: TripCount | None, b: TripCount | None, text: str):
+    assert "".join(map(str, trip_changes(a, b))) == text

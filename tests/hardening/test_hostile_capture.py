@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import irscope
+from tests.hardening.hostile import TEXT
 from tests.hardening.views import UNSAFE, VIEWS, run
 
 
@@ -33,3 +35,23 @@ def payloads(page: str) -> Iterator[str]:
     for data in re.findall(r'<script type="text/plain"[^>]*>([^<]*)<', page):
         escaped = zlib.decompress(base64.b64decode(data)).decode()
         yield re.sub(r"(?<!\\)\\u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), escaped)
+
+
+def test_a_notebook_shows_it_as_text(hostile_capture: Path):
+    with irscope.open(hostile_capture) as capture:
+        page = capture._repr_html_()
+    assert "<script" not in page and "&lt;script&gt;" in page
+
+
+def test_every_question_is_answered(hostile_capture: Path):
+    with irscope.open(hostile_capture) as capture:
+        first, second, third, failed = capture.variants
+        assert capture.variant("#4") == failed and failed.failure is not None
+        assert first.kernel.name == TEXT
+        for a, b in ((first, second), (first, third), (second, failed)):
+            comparison = capture.compare(a, b)
+            assert all(isinstance(finding.text, str) for finding in comparison.findings)
+        assert {row["id"] for row in capture.table()} == {1, 2, 3, 4}
+        assert len(capture.compilations()) == 1
+        assert capture.document(first, "ttgir").text.count("tt.load") == 1
+        assert re.search(r"BLOCK=64", capture.names[1])

@@ -20,6 +20,7 @@ from irscope.model import (
     parse_value,
 )
 from irscope.model.config import changed_parameters
+from irscope.model.records import distinct_values, varying_keys
 from irscope.store.encoding import config_from_json, config_to_json, value_from_json
 
 
@@ -98,3 +99,14 @@ def test_what_is_not_a_literal_is_left_to_the_kernels_file(text: str, value: Val
     assert parse_argument(text) == value
     if not isinstance(value, Expression):
         assert parse_value(text) == value
+
+
+def test_only_differing_values_vary():
+    rows = [{"a": 1, "b": 2, "c": "x"}, {"a": 1, "b": 3, "c": "x"}]
+    assert varying_keys(rows) == ["b"]
+    assert varying_keys(rows[:1]) == varying_keys([]) == []
+
+
+def test_a_missing_key_is_a_value_and_true_is_not_one():
+    assert varying_keys([{"a": 1}, {}, {"b": 2}]) == ["a", "b"]
+    assert distinct_values([{"a": 1}, {"a": True}, {}]) == {"a": 3}

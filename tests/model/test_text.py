@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.model.text import clipped, code, display_line, one_line, pluralize, printable
+from irscope.model.text import clipped, code, display_line, natural_key, one_line, pluralize, printable
 
 surrogates = st.text(alphabet=st.characters(categories=["Cs", "Cc", "Cf", "Lu", "Zl", "Zp"]))
 
@@ -80,3 +80,10 @@ def test_pluralize(number, noun, text):
 
 def test_a_line_of_a_screen_has_its_tabs_expanded():
     assert display_line("a\tb\x1b\u202e\n") == "a   b\u241b\\u202e\u240a"
+
+
+def test_versions_and_types_sort_by_their_numbers() -> None:
+    versions = ["3.10.0", "3.8.0", "3.9.1", "3.9.0"]
+    assert sorted(versions, key=natural_key) == ["3.8.0", "3.9.0", "3.9.1", "3.10.0"]
+    assert sorted(["i32:16", "i8", "fp16"], key=natural_key) == ["fp16", "i8", "i32:16"]
+    assert sorted(["b", "a" * 3, "1" * 40], key=natural_key) == ["1" * 40, "aaa", "b"]

@@ -64,15 +64,15 @@ async def test_typing_replaces_the_suggested_path(app: IrscopeApp, tmp_path: Pat
 
 
 async def test_a_dialog_that_is_prepared_gets_the_processor(app: IrscopeApp, monkeypatch) -> None:
-    """While keys wait for a dialog, the app sends no messages around: they would take its thread's time."""
+    """While keys wait for a dialog, the app does not look at its panels all the time: the dialog needs it."""
     rounds = []
-    handle = InputQueue._handle_messages
+    is_busy = InputQueue._is_busy
 
-    async def counted(queue: InputQueue, end: float) -> None:
-        rounds.append(end)
-        await handle(queue, end)
+    def counted(queue: InputQueue) -> bool:
+        rounds.append(queue)
+        return is_busy(queue)
 
-    monkeypatch.setattr(InputQueue, "_handle_messages", counted)
+    monkeypatch.setattr(InputQueue, "_is_busy", counted)
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         with hold_input(app):
