@@ -227,13 +227,13 @@ class CompareScreen(ActionScreen[None]):
         self.call_after_refresh(self._marks.update)
         self.variant_panel.pair_changed()
 
-    async def ask(self, question: str, answer: str = "", selected: bool = True) -> str | None:
+    async def ask(self, question: str, answer: str = "") -> str | None:
         """Ask for a line of text, with a default; return None if the user cancels.
 
         Keys that are typed before the prompt is open are for the prompt.
         """
         with hold_input(self.app):
-            return await self.app.push_screen_wait(PromptScreen(question, answer, selected))
+            return await self.app.push_screen_wait(PromptScreen(question, answer))
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Run `work` in the app's thread and cancel earlier work of the same group."""

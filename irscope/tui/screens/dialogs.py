@@ -118,7 +118,7 @@ class ConfirmScreen(ModalScreen[str], DismissOnce[str]):
 class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
     """Asks for a line, with a default; returns it, or None if the user cancels.
 
-    The default is `selected`, so that typing replaces it, unless it is what the user typed before.
+    The default is selected: typing replaces it, a key that moves the cursor keeps it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -126,9 +126,8 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
         Binding("escape", "cancel", "cancel"),
     ]
 
-    def __init__(self, question: str, answer: str = "", selected: bool = True) -> None:
+    def __init__(self, question: str, answer: str = "") -> None:
         super().__init__()
-        self._selected = selected
         self._question = question
         self._answer = answer
 
@@ -136,7 +135,7 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
         """Yield the question and the input, at the bottom of the app."""
         with Vertical():
             yield Label(self._question, markup=False)
-            yield Input(self._answer, compact=True, select_on_focus=self._selected)
+            yield Input(self._answer, compact=True)
             yield KeyHints(id="keys")
 
     @on(Input.Submitted)

@@ -64,11 +64,11 @@ class VariantTable(LineView):
             key("l,right", "column(1)", "Next column"),
             key("h,left", "column(-1)", "Previous column"),
             key("s", "sort", "Sort by the column, best first; press again for worst first", "sort"),
+            key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
             replace(
                 key("number_sign", "number", "Go to a variant: type its number, like 12", "go to"),
                 key_display="12",
             ),
-            key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
             key("equals_sign", "expand", "Show the variants that equal this one, or fold them"),
             key("D", "fold", "Fold variants with equal machine code, or show all", "fold equal"),
             key("X", "constants", "Show the columns that are equal in all rows, or hide them", "all columns"),
