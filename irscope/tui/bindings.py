@@ -93,7 +93,7 @@ MOVE = KeyGroup(
 SEARCH = key("/", "search", "Search; ignores case unless you type a capital", "search")
 NEXT_MATCH = key("n", "match(1)", "Next match")
 PREVIOUS_MATCH = key("N", "match(-1)", "Previous match")
-EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "explain")
+EXPLAIN = key("e", "explain", "Explain the line: its layouts (#mma), its terms; or the column", "explain")
 # Of the app, so that every screen has them.
 HELP = key("?,f1", "app.help", "Help: first the keys of this panel", "help", name="help")
 PALETTE = key("ctrl+p", "app.command_palette", "Every action by its name", "all", name="palette")

@@ -154,18 +154,12 @@ class NavigationController(Controller):
 
     def explain(self) -> None:
         """Explains the terms on the line, the column or the finding under the cursor."""
-        from irscope.tui.screens.explain import explain_line  # after the first paint
+        from irscope.tui.screens.explain import explain_line, explain_row  # after the first paint
 
-        focused = self._screen.focused
+        app, focused = self._screen.app, self._screen.focused
         if isinstance(focused, VariantTable | FindingsView):
-            explain_line(self._screen.app, focused.explained_text, of_view=True)
+            explain_line(app, focused.explained_text, of_view=True)
+        elif isinstance(focused, LineOutcomesView | SourceView):
+            explain_line(app, focused.text_under_cursor, of_view=isinstance(focused, LineOutcomesView))
         else:
-            explain_line(
-                self._screen.app, self._text_under_cursor(), of_view=isinstance(focused, LineOutcomesView)
-            )
-
-    def _text_under_cursor(self) -> str:
-        focused = self._screen.focused
-        if isinstance(focused, LineOutcomesView | SourceView):
-            return focused.text_under_cursor
-        return self._screen.texts.line_text(True) or ""
+            explain_row(app, self._screen.texts)

@@ -21,7 +21,7 @@ from irscope.tui.bindings import LEAVE, READ, SEARCH, KeyGroup, key
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OPEN_PASSES
-from irscope.tui.screens.explain import explain_line
+from irscope.tui.screens.explain import explain_line, explain_row
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.tui.widgets.diff_view import DiffView
@@ -246,9 +246,10 @@ class PassesScreen(ReadingScreen[None]):
 
     def action_explain(self) -> None:
         """Explains the pass under the cursor; in the diff, the terms on the line."""
-        current = self._view.current
-        name = current.step.name if current else ""
-        explain_line(self.app, (self._texts.line_text(True) or "") if self.reading is self._texts else name)
+        if self.in_diff:
+            explain_row(self.app, self._texts)
+        elif self._view.current:
+            explain_line(self.app, self._view.current.step.name)
 
     @property
     def in_diff(self) -> bool:

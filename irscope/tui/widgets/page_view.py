@@ -132,6 +132,15 @@ class PageView(LineView):
         mine, theirs = (self._page.text(row, side) for side in (right, not right))
         return theirs if mine is None else mine
 
+    def definitions(self) -> list[str]:
+        """Return the definitions of the layouts named under the cursor, with the variants that have them."""
+        page, owners = self._page, dict[str, list[str]]()
+        for letter, side in zip("AB", (page.left, page.right), strict=True):
+            line = self.line_of(letter == "B")
+            for text in side.definitions(line) if side and line is not None else ():
+                owners.setdefault(text, []).append(letter)
+        return [f"{', '.join(letters)}: {text}" if page.right else text for text, letters in owners.items()]
+
     # Layout.
 
     def line_count(self) -> int:
