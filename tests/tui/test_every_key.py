@@ -368,7 +368,7 @@ PASSES = {
     "changed": Trial(
         lambda pilot: one(pilot, PassView).line_count(), ("p",), more, make=recorded_passes.write
     ),
-    "filter": Trial(shown("#pass-filter"), ("p",), becomes(True), make=recorded_passes.write),
+    "filter": Trial(shown("#filter"), ("p",), becomes(True), make=recorded_passes.write),
     "changed_pass(1)": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
     "changed_pass(-1)": Trial(cursor(PassView), ("p", "G"), less, make=recorded_passes.write),
     "divergence": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),

@@ -111,7 +111,7 @@ class CompareScreen(ActionScreen[None]):
         self.table_note = TableNote(self.table.model, id="table-note")
         self.mismatch = MismatchBar(id="mismatch")
         words = "filter: words, or conditions like registers>128"
-        self.filter_bar = FilterBar(words, self.table, self._filter_table, id="filter")
+        self.filter_bar = FilterBar(words, self.table, self.table.line_count, self._filter_table)
         self.tabs = StageTabs(id="stages")
         self.texts = DiffView(id="texts")
         self.source = Vertical(id="source")

@@ -146,9 +146,8 @@ class PassesScreen(ReadingScreen[None]):
         self._note = ""
         self._bar = PassBar(id="pass-note")
         self._texts = DiffView(id="texts")
-        self._filter_bar = FilterBar(
-            "filter: a part of the name, or *pattern*", self._view, self._filter, id="pass-filter"
-        )
+        words = "filter: a part of the name, or *pattern*"
+        self._filter_bar = FilterBar(words, self._view, self._view.line_count, self._filter)
         self._hints = KeyHints(id="keys")
 
     def compose(self) -> ComposeResult:

@@ -100,7 +100,7 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
 
     def __init__(self, panel: LineView, placeholder: str) -> None:
         super().__init__(panel)
-        self.bar = self.filter_bar = FilterBar(placeholder, panel, self.filter_lines, id="search")
+        self.bar = self.filter_bar = FilterBar(placeholder, panel, panel.line_count, self.filter_lines)
 
     def filter_lines(self, query: str) -> None:
         """Show only lines that match; all for ""."""

@@ -139,7 +139,8 @@ class PageView(LineView):
             line = self.line_of(letter == "B")
             for text in side.definitions(line) if side and line is not None else ():
                 owners.setdefault(text, []).append(letter)
-        return [f"{', '.join(letters)}: {text}" if page.right else text for text, letters in owners.items()]
+        by_name = sorted(owners.items(), key=lambda item: item[0].partition(" ")[0])
+        return [f"{', '.join(letters)}: {text}" if page.right else text for text, letters in by_name]
 
     # Layout.
 
