@@ -190,7 +190,8 @@ class CompareScreen(ActionScreen[None]):
         self.bits.close()
 
     def _start(self) -> None:
-        self.app.stylesheet.read(OVERLAYS_CSS)
+        if not self.app.stylesheet.has_source(str(OVERLAYS_CSS)):  # reading it parses all styles again
+            self.app.stylesheet.read(OVERLAYS_CSS)
         self._session.save()
         self.table.measure(self.workspace, self.background)
         self.stages.start_comparing()
