@@ -101,7 +101,8 @@ SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it
 QUIT = key("q", "app.ask_to_quit", "Quit; then q or y quits, any other key stays", "quit", name="app.quit")
 # In every screen over the main one.
 CLOSE = key("q,escape", "close", "Go back", "back")
-LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, CLOSE))
+GO_TO = key(":", "go_to_line", "Go to a line by its number, in the layouts to an element; :q goes back")
+LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, GO_TO, CLOSE))
 # In screens that show a text from top to bottom.
 READ = KeyGroup(
     "In a screen of text",
@@ -115,7 +116,7 @@ READ = KeyGroup(
 )
 # The same in screens whose `/` filters a list.
 FILTER = key("/", "search", "Filter: words of a line, in any case", "filter", name="search")
-FILTER_KEYS = (FILTER, *READ.bindings[1:])
+FILTER_KEYS = (FILTER, *READ.bindings[1:], GO_TO)
 IN_HOME = KeyGroup(
     "In the home screen",
     (

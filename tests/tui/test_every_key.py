@@ -267,7 +267,7 @@ TABLE = {
         becomes([1, 4, 2, 3]),
         VariantTable,
     ),
-    "number": Trial(messages, (), lambda _, note: "Type the number" in note, VariantTable),
+    "number": Trial(messages, (), lambda _, note: "type its number" in note, VariantTable),
     "screen.filter": Trial(shown("#filter"), (), becomes(True), VariantTable),
     "expand": Trial(lambda pilot: one(pilot, VariantTable).model.folding, (), ne, VariantTable),
     "fold": Trial(
@@ -386,7 +386,7 @@ LAYOUT = {
     "cells_down(-1)": Trial(at_cell, ("T", "j"), becomes((0, 0))),
     "value(1)": Trial(number, ("T", "l", "h")),
     "value(-1)": Trial(number, ("T",)),
-    "element": Trial(messages, ("T",), lambda _, note: "Type the indices" in note),
+    "element": Trial(messages, ("T",), lambda _, note: "type its indices" in note),
     "whole": Trial(drawn_layout, ("T",), lambda old, new: "thread:registers" in old and "warp" in new),
     "view": Trial(first_view, ("T",), lambda old, new: (old, new) == ("thread:registers", "warp")),
     "color": Trial(cell_style, ("T",)),
@@ -399,6 +399,7 @@ TURNED = {
     "lesson(-1)": Trial(page_title, (".",), lesson=LESSON),
 }
 LEAVE = {
+    "go_to_line": Trial(screen, ("C",), becomes(PromptScreen)),
     "close": Trial(screen, ("C",), becomes(CompareScreen)),
     "explain": Trial(screen, ("C",), becomes(ExplainScreen)),
 }

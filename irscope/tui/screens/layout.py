@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MAX_NAMES = 40
 _MAX_LINE = 2000
+_MOST_CELLS = 10**9
+_OWNER_HELP = "Who holds an element: type its indices, like 3,5"
 
 
 class LayoutScreen(DismissOnce[None]):
@@ -48,13 +50,17 @@ class LayoutScreen(DismissOnce[None]):
                 key("h,left", "cell(0, -1)", "Previous cell"),
                 key("j,down", "cell(1, 0)", "Cell below"),
                 key("k,up", "cell(-1, 0)", "Cell above"),
-                key("pagedown,space", "cells_down(1)", "Page down"),
-                key("pageup", "cells_down(-1)", "Page up"),
+                key("pagedown,space,ctrl+f", "cells_down(1)", "Page down"),
+                key("pageup,ctrl+b", "cells_down(-1)", "Page up"),
+                key("ctrl+d", "cells_down(0.5)", "Half a page down", name="half_page(1)"),
+                key("ctrl+u", "cells_down(-0.5)", "Half a page up", name="half_page(-1)"),
+                key("g,home", f"cell(-{_MOST_CELLS}, 0)", "First row", name="first"),
+                key("G,end", f"cell({_MOST_CELLS}, 0)", "Last row", name="last"),
                 key("tab,n", "value(1)", "Next tensor or buffer of the kernel", "value"),
                 key("shift+tab,N", "value(-1)", "Previous tensor or buffer"),
                 key("/,F", "filter", "Filter the tensors and buffers: words like acc, mma, 64x64", "filter"),
                 replace(
-                    key("comma", "element", "Who holds an element: type its indices, like 3,5", "owner"),
+                    key("comma", f"app.notify({_OWNER_HELP!r})", _OWNER_HELP, "owner", name="element"),
                     key_display="3,5",
                 ),
                 key("z", "whole", "Show the whole tensor, or the part that repeats", "whole"),
@@ -245,6 +251,12 @@ class LayoutScreen(DismissOnce[None]):
         if self._typed.take(event):
             self._go_to_typed()
 
+    def go_to_number(self, text: str) -> bool:
+        """Go to an element by its indices; the title says if there is none."""
+        self._typed.text = text if re.fullmatch(r"[0-9]+(,[0-9]+)*", text) else ""
+        self._go_to_typed()
+        return bool(self._typed.text)
+
     def _go_to_typed(self) -> None:
         """Go to the typed element: the cursor, and the part that is drawn."""
         layouts, value = self._layouts, self._value
@@ -262,18 +274,14 @@ class LayoutScreen(DismissOnce[None]):
                 self._problem = f"no element {self._typed.text}: {value.name} is {sizes}"
         self._show()
 
-    def action_element(self) -> None:
-        """Say how to type an element."""
-        self.notify("Type the indices of an element, for example 3,5")
-
     def action_cell(self, rows: int, columns: int) -> None:
         """Move the cursor."""
         self._problem = ""
         self._view.move(rows, columns)
 
-    def action_cells_down(self, pages: int) -> None:
-        """Move the cursor by a page."""
-        self.action_cell(pages * self._view.page(), 0)
+    def action_cells_down(self, pages: float) -> None:
+        """Move the cursor by pages, at least by a row."""
+        self.action_cell(int(pages * max(self._view.page(), 2)), 0)
 
     def action_value(self, step: int) -> None:
         """Show another tensor of the kernel."""

@@ -231,6 +231,13 @@ class PassesScreen(ReadingScreen[None]):
     def _filter(self, _: str) -> None:
         self._list()
 
+    def action_match(self, direction: int) -> None:
+        """Go to the next or previous match in the diff; in the list, to the next pass that it shows."""
+        if self.in_diff:
+            super().action_match(direction)
+        else:
+            self._view.cursor += direction
+
     # The diff.
 
     @property
@@ -313,12 +320,14 @@ class PassesScreen(ReadingScreen[None]):
         self._texts.focus()
 
     def action_close(self) -> None:
-        """Return to the list if the diff is enlarged, else to the self._texts."""
-        if self._view.display:
-            self.dismiss(None)
-        else:
+        """Return to the list if the diff is enlarged; remove the filter; without one, return to the texts."""
+        if not self._view.display:
             self._view.display = True
             self._view.focus()
+        elif self._filter_bar.value:
+            self._filter_bar.drop()
+        else:
+            self.dismiss(None)
 
 
 def _page(change: PassChange) -> Page:

@@ -44,6 +44,10 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
         """Return the panel that is searched, and whose landmarks `]` and `[` go to."""
         return self.reading
 
+    def go_to_number(self, text: str) -> bool:
+        """Go to a line of the panel by its number."""
+        return self.reading.go_to_number(text)
+
     def action_close(self) -> None:
         """Goes back."""
         self.dismiss(None)

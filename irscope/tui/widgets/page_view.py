@@ -134,13 +134,13 @@ class PageView(LineView):
 
     def definitions(self) -> list[str]:
         """Return the definitions of the layouts named under the cursor, with the variants that have them."""
-        page, owners = self._page, dict[str, list[str]]()
+        page, owners = self._page, dict[str, str]()
         for letter, side in zip("AB", (page.left, page.right), strict=True):
             line = self.line_of(letter == "B")
             for text in side.definitions(line) if side and line is not None else ():
-                owners.setdefault(text, []).append(letter)
-        by_name = sorted(owners.items(), key=lambda item: item[0].partition(" ")[0])
-        return [f"{', '.join(letters)}: {text}" if page.right else text for text, letters in by_name]
+                owners[text] = owners.get(text, "") + letter
+        by_name = sorted(owners, key=lambda text: text.split()[0])
+        return [f"{', '.join(owners[text])}: {text}" if page.right else text for text in by_name]
 
     # Layout.
 
