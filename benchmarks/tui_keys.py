@@ -4,7 +4,8 @@ First paint: the CPU seconds of the whole process, from its start until the main
 (120x40), of the app with 20 variants and of a Textual app that shows one word. Keys: the CPU
 milliseconds of a key press, 95th percentile per panel, with PTX of 54,000 lines in A and B at 200x50. Other
 work on the machine also increases CPU times, so what is compared is measured alternately, and the least of
---rounds runs counts. Both on a real terminal (a pty). Linux only.
+--rounds runs counts; both on a real terminal (a pty). Findings: whether `!` shows the lines that they name, in
+SASS of 5,811 instructions. Linux only.
 
     python -m benchmarks.tui_keys [--rounds N]
 """
@@ -12,6 +13,7 @@ work on the machine also increases CPU times, so what is compared is measured al
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import select
 import sys
@@ -27,6 +29,10 @@ from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.new_variant import NewPass
 from irscope.targets import parse_target
+from irscope.tui.app import IrscopeApp
+from irscope.workspace import Workspace
+from tests.tui.captures import large_sass
+from tests.tui.driving import Jump, idle, jump_to_findings
 
 STAGES = ROOT / "tests" / "data" / "stages"
 PAINT_SIZE = (120, 40)
@@ -181,6 +187,17 @@ def _cpu_milliseconds(process: int) -> float:
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e6
 
 
+# Findings, without a terminal.
+
+
+async def finding_jumps(capture: Path) -> list[Jump]:
+    """Press `!` at every finding about a line, in a terminal of 80x24."""
+    app = IrscopeApp(Workspace(capture))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot, _PATIENCE_SECONDS)
+        return await jump_to_findings(pilot, _PATIENCE_SECONDS)
+
+
 # The report.
 
 
@@ -207,6 +224,15 @@ def report_keys(folder: Path, rounds: int) -> None:
         print_verdict(f"key in {panel.name} ({rest})", best["p95"], MOST_KEY, " ms")
 
 
+def report_findings(folder: Path) -> None:
+    """The lines that findings about SASS of 5,811 instructions name and `!` does not show."""
+    jumps = asyncio.run(finding_jumps(large_sass(folder / "attention.irscope", folder / "triton-cache")))
+    hidden = sum(not jump.shown for jump in jumps)
+    first, *rest = (jump.seconds for jump in jumps)
+    title = f"lines that ! does not show, of {len(jumps)} findings about 5,811 instructions of SASS and PTX"
+    print_verdict(f"{title} (first jump {first:.1f} s, others {max(rest):.1f} s)", hidden, 0, "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the least counts (3)")
@@ -218,6 +244,7 @@ def main() -> None:
         os.environ["PYTHONPYCACHEPREFIX"], os.environ["PYTHONDONTWRITEBYTECODE"] = f"{name}/bytecode", ""
         report_paint(folder, args.rounds)
         report_keys(folder, args.rounds)
+        report_findings(folder)
 
 
 if __name__ == "__main__":

@@ -137,6 +137,11 @@ def _visible(match: re.Match[str]) -> str:
     return f"\\u{character:04x}" if character < 0x10000 else f"\\U{character:08x}"
 
 
+def has_words(text: str, query: str) -> bool:
+    """Return True if each word of `query` is in a text; ignore case."""
+    return all(word in text.lower() for word in query.lower().split())
+
+
 def natural_key(text: str) -> str:
     """Return a key that sorts text with its numbers as numbers: "3.8.0" before "3.10.0"."""
     return re.sub(r"[0-9]+", lambda number: number[0].zfill(_MOST_DIGITS), text)

@@ -93,7 +93,7 @@ MOVE = KeyGroup(
 SEARCH = key("/", "search", "Search; ignores case unless you type a capital", "search")
 NEXT_MATCH = key("n", "match(1)", "Next match")
 PREVIOUS_MATCH = key("N", "match(-1)", "Previous match")
-EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "explain")
+EXPLAIN = key("e", "explain", "Explain the line: its layouts (#mma), its terms; or the column", "explain")
 # Of the app, so that every screen has them.
 HELP = key("?,f1", "app.help", "Help: first the keys of this panel", "help", name="help")
 PALETTE = key("ctrl+p", "app.command_palette", "Every action by its name", "all", name="palette")
@@ -101,7 +101,8 @@ SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it
 QUIT = key("q", "app.ask_to_quit", "Quit; then q or y quits, any other key stays", "quit", name="app.quit")
 # In every screen over the main one.
 CLOSE = key("q,escape", "close", "Go back", "back")
-LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, CLOSE))
+GO_TO = key(":", "go_to_line", "Go to a line by its number, in the layouts to an element; :q goes back")
+LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, GO_TO, CLOSE))
 # In screens that show a text from top to bottom.
 READ = KeyGroup(
     "In a screen of text",
@@ -115,7 +116,7 @@ READ = KeyGroup(
 )
 # The same in screens whose `/` filters a list.
 FILTER = key("/", "search", "Filter: words of a line, in any case", "filter", name="search")
-FILTER_KEYS = (FILTER, *READ.bindings[1:])
+FILTER_KEYS = (FILTER, *READ.bindings[1:], GO_TO)
 IN_HOME = KeyGroup(
     "In the home screen",
     (

@@ -16,7 +16,7 @@ from textual.message import Message
 
 from irscope.model import UserError
 from irscope.model.records import frozen
-from irscope.model.text import pluralize
+from irscope.model.text import has_words, pluralize
 from irscope.tui.settings import CaptureState
 from irscope.workspace import CaptureOverview
 from irscope.workspace.growth import Growth, captures_in
@@ -55,8 +55,7 @@ class HomeEntry:
 
     def matches(self, query: str) -> bool:
         """Return True if each word of `query` is in what the screen shows of it; ignore case."""
-        text = " ".join((self.section.value, self.name, *self.cells, self.detail)).lower()
-        return all(word in text for word in query.lower().split())
+        return has_words(" ".join((self.section.value, self.name, *self.cells, self.detail)), query)
 
 
 class EntryOpened(Message):

@@ -201,12 +201,7 @@ FIND = KeyGroup(
         shared(SEARCH, lambda s: s.navigation.open_search()),
         shared(NEXT_MATCH, lambda s: s.navigation.go_to_match(1)),
         shared(PREVIOUS_MATCH, lambda s: s.navigation.go_to_match(-1)),
-        act(
-            ":",
-            "go_to_line",
-            "Go to a line (a12: line 12 of A), variant or finding by number",
-            lambda s: s.navigation.go_to_line(),
-        ),
+        key(":", "go_to_line", "Go to a line (a12: line 12 of A), variant or finding by number"),
         shared(EXPLAIN, lambda s: s.navigation.explain()),
         BACK,
         act("escape", "escape", "Undo zoom, search, filter, jump: one per press", lambda s: s.undo_view()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from irscope.workspace import Change, Language, LayoutChange, OperandNotes, Row
 
 # Equal rows are folded, except this many next to a change.
 CONTEXT = 3
+_LAYOUT_NAME = re.compile(r"#[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,12 @@ class PageSide:
         if self.numbers is None:
             return number - 1 if 0 < number <= len(self.lines) else None
         return self.numbers.index(number) if number and number in self.numbers else None
+
+    def definitions(self, line: int) -> list[str]:
+        """Return the lines that define the layouts named on a line (from 0): `#mma = ...`."""
+        text = Language.named(self.language or "").strip_location(self.lines[line])
+        starts = tuple(f"{name} = " for name in _LAYOUT_NAME.findall(text))
+        return [text for text in self.lines if text.startswith(starts)] if starts else []
 
     @cached_property
     def number_width(self) -> int:

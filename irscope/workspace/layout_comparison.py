@@ -20,6 +20,7 @@ from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Tensor, find_tensors
 from irscope.model import UserError
 from irscope.model.records import grouped
+from irscope.model.text import has_words
 from irscope.workspace.variant_layouts import DrawingOptions, LayoutDrawing, VariantLayouts
 from irscope.workspace.variant_texts import written_stage
 
@@ -52,6 +53,11 @@ class ValuePair:
         tensor = self.tensor
         line = f" (line {tensor.line})" if tensor.line else ""
         return " ".join(filter(None, (tensor.python, tensor.name))) + line
+
+    def matches(self, query: str) -> bool:
+        """Return True if each word of `query` is in the name, a type or a layout of the value."""
+        types = (f"{tensor.type} {tensor.attribute.text}" for tensor in (self.a, self.b) if tensor)
+        return has_words(" ".join([self.name, *types]), query)
 
     @property
     def differs(self) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +41,20 @@ _TRITON = "3.9.0"
 def stage(name: str, config: str, kind: str) -> bytes:
     """A committed stage of Triton 3.9.0 for cuda:90."""
     return (STAGES / f"{name}.cuda-90.{config}.triton-{_TRITON}.{kind}").read_bytes()
+
+
+def large_sass(path: Path, triton_cache: Path) -> Path:
+    """Flash attention for cuda:80 under two configs; the SASS of the second has 5,811 instructions."""
+    signature = "*fp16:16, *fp16:16, *fp16:16, *fp16:16, fp32, i32:16"
+    configs = ("BLOCK_M=64", "BLOCK_N=64,256", "num_warps=4", "num_stages=1")
+    words = ["compile", str(SAMPLES / "flash_attention.py"), "--target", "cuda:80", "--signature", signature]
+    words += (word for config in configs for word in ("--config", config))
+    words += ["--const", "HEAD_DIM=128", "--const", "CAUSAL=True", "--sass", "-o", str(path)]
+    environment = os.environ | {"TRITON_CACHE_DIR": str(triton_cache)}
+    subprocess.run(
+        [sys.executable, "-m", "irscope", *words], env=environment, capture_output=True, check=True
+    )
+    return path
 
 
 def write(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
+from dataclasses import dataclass
 
 from textual.app import App
 from textual.pilot import Pilot
@@ -12,9 +15,12 @@ from textual.widget import Widget
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.bars import StageTabs
 from irscope.tui.widgets.diff_view import DiffView
+from irscope.tui.widgets.findings_view import FindingsView
 
 # A background job of these small texts takes milliseconds; on a loaded machine, seconds.
 _PATIENCE_SECONDS = 20.0
+# The address of an instruction of SASS.
+_ADDRESS = re.compile(r"/\*.*?\*/")
 
 
 async def settled(pilot: Pilot[None]) -> None:
@@ -78,3 +84,36 @@ def tab(pilot: Pilot[None]) -> str:
 def drawn(widget: Widget) -> str:
     """A widget's contents as plain text."""
     return "\n".join(widget.render_line(y).text.rstrip() for y in range(widget.size.height))
+
+
+@dataclass(frozen=True)
+class Jump:
+    """What `!` did at a finding about a line: the line, whether it was on screen, and how long it took."""
+
+    stage: str
+    line: int
+    shown: bool
+    seconds: float
+
+
+async def jump_to_findings(pilot: Pilot[None], seconds: float = _PATIENCE_SECONDS) -> list[Jump]:
+    """Press `!` at each finding that is about a line; come back after each."""
+    jumps, view = [], pilot.app.screen.query_one(FindingsView)
+    for index in range(len(view.findings)):
+        view.cursor = view._first_line(index)
+        target = view.row.target.line if view.row else None
+        if target is None:
+            continue
+        started = time.monotonic()
+        await pilot.press("exclamation_mark")
+        await idle(pilot, seconds)
+        took, page = time.monotonic() - started, texts(pilot).page
+        side = (page.right if target.right else None) or page.left
+        # The operation, without the address before it and the location after it.
+        operation = _ADDRESS.sub("", side.lines[target.line]).split()[0]
+        row = re.compile(rf"\b{target.line + 1}\b.*{re.escape(operation)}")
+        shown = tab(pilot) == target.stage and row.search(drawn(texts(pilot))) is not None
+        jumps.append(Jump(target.stage, target.line, shown, took))
+        await pilot.press("escape")
+        await idle(pilot, seconds)
+    return jumps

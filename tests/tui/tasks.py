@@ -21,9 +21,11 @@ MOST_KEYS = 4
 SIZES = ((80, 24), (120, 40), (200, 50))
 # The prompt of the shell after irscope, with its exit code.
 ENDED = "irscope ended with"
-_PATIENCE_SECONDS = 30.0
-# The longest a key may take to act before it counts as without effect.
-_ANSWER_SECONDS = 6.0
+_PATIENCE_SECONDS = 120.0
+# The longest a key may take to act before it counts as without effect, also on a busy machine.
+_ANSWER_SECONDS = 15.0
+# The longest the program may take to end before the question whether to quit counts as the answer.
+_LEAVING_SECONDS = 4.0
 # A screen that has not changed for this long is complete.
 _STILL_SECONDS = 0.4
 # The findings come this long after the last stage was compared.
@@ -56,6 +58,8 @@ class Action:
     words: str
 
 
+# What the app writes where an answer is still to come.
+_WORKING = re.compile(r"(comparing|estimating|executing|reading|Disassembling)[^.]*\.\.\.")
 Step = str | Until | Typed | Action
 # Keys of all programs, which no hint needs to name.
 UNIVERSAL = {"Enter", "Escape", "Tab", "BTab", "Up", "Down", "Right", "End", "PageUp", "PageDown"}
@@ -98,8 +102,13 @@ def shows(*patterns: str) -> Seen:
 
 def ready(screen: str) -> bool:
     """Whether the main screen shows two variants whose stages are compared."""
-    comparing = "comparing" in screen or re.search(r"\b(ttir|ttgir|llir|ptx) ·", screen)
+    comparing = working(screen) or re.search(r"\b(ttir|ttgir|llir|ptx) ·", screen)
     return "? help" in screen and re.search(r"change \d+/\d+", screen) is not None and not comparing
+
+
+def working(screen: str) -> bool:
+    """Return True if the screen says that an answer is still to come."""
+    return _WORKING.search(screen) is not None
 
 
 def on_main_screen(screen: str) -> bool:
@@ -267,9 +276,10 @@ class Driver:
                     press(step.key)
                     screen = self._answer(task.seen, before)
                     if task.leaves:  # ending takes longer than drawing
-                        screen = self._wait_for(task.seen, _ANSWER_SECONDS)
+                        screen = self._wait_for(task.seen, _LEAVING_SECONDS)
                     if screen == before:
                         break
+                screen = self._wait_for(task.seen, _ANSWER_SECONDS)
                 continue
             before = self._terminal.screen()
             if isinstance(step, Typed):
@@ -277,7 +287,7 @@ class Driver:
                 self._terminal.type(step.text)
             elif isinstance(step, str):
                 press(step)
-            elif self._names(step.key):
+            elif self._names(step.key, _STILL_SECONDS):
                 press(step.key)
             else:
                 press(PALETTE)
@@ -290,9 +300,9 @@ class Driver:
             screen = self._wait_for(task.seen) if last else self._answer(task.seen, before)
         return keys, screen, unnamed
 
-    def _names(self, key: str) -> bool:
+    def _names(self, key: str, seconds: float = _ANSWER_SECONDS) -> bool:
         """Return True if the screen names a key, at once or when it has answered the key before."""
-        return hinted(self._wait_for(lambda screen: hinted(screen, key), _ANSWER_SECONDS), key)
+        return hinted(self._wait_for(lambda screen: hinted(screen, key), seconds), key)
 
     def _answer(self, seen: Seen, before: str) -> str:
         """The screen after a key: the one asked for, or a changed one that stays as it is."""
@@ -300,12 +310,13 @@ class Driver:
         return self._settled(seen)
 
     def _settled(self, seen: Seen, seconds: float = _STILL_SECONDS) -> str:
-        """The screen asked for, or one that stays as it is."""
+        """The screen asked for, or one that stays as it is and waits for nothing."""
         screen, since = self._terminal.screen(), time.monotonic()
-        while not seen(screen) and time.monotonic() - since < seconds:
+        end = since + _PATIENCE_SECONDS
+        while not seen(screen) and time.monotonic() < min(since + seconds, end):
             time.sleep(_POLL_SECONDS)
             now = self._terminal.screen()
-            since = since if now == screen else time.monotonic()
+            since = since if now == screen and not working(now) else time.monotonic()
             screen = now
         return screen
 

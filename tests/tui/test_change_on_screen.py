@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
 from tests.tui import captures
-from tests.tui.driving import drawn, press, settled, texts
+from tests.tui.driving import drawn, idle, jump_to_findings, press, settled, texts
 from tests.tui.picture import characters
 
 _LAYOUT = (
@@ -172,3 +173,17 @@ async def test_enter_goes_to_the_finding_and_escape_comes_back(matmul: Path) -> 
         assert texts(pilot).place[0] in (target.target.line.line, place)
         await press(pilot, "escape")
         assert texts(pilot).row == len(texts(pilot).page.rows) - 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+async def test_findings_about_long_sass_are_one_key_away(tmp_path: Path, triton_cache: Path) -> None:
+    path = captures.large_sass(tmp_path / "attention.irscope", triton_cache)
+    with Workspace(path) as workspace:
+        assert (workspace.facts(workspace.variants[1])["instructions"].value or 0) >= 5000
+        app = IrscopeApp(workspace)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await idle(pilot, 300)
+            jumps = await jump_to_findings(pilot, 300)
+    assert {jump.stage for jump in jumps} == {"sass", "ptx"}
+    assert [jump for jump in jumps if not jump.shown] == []

@@ -267,7 +267,7 @@ TABLE = {
         becomes([1, 4, 2, 3]),
         VariantTable,
     ),
-    "number": Trial(messages, (), lambda _, note: "Type the number" in note, VariantTable),
+    "number": Trial(messages, (), lambda _, note: "type its number" in note, VariantTable),
     "screen.filter": Trial(shown("#filter"), (), becomes(True), VariantTable),
     "expand": Trial(lambda pilot: one(pilot, VariantTable).model.folding, (), ne, VariantTable),
     "fold": Trial(
@@ -368,7 +368,7 @@ PASSES = {
     "changed": Trial(
         lambda pilot: one(pilot, PassView).line_count(), ("p",), more, make=recorded_passes.write
     ),
-    "filter": Trial(shown("#pass-filter"), ("p",), becomes(True), make=recorded_passes.write),
+    "filter": Trial(shown("#filter"), ("p",), becomes(True), make=recorded_passes.write),
     "changed_pass(1)": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
     "changed_pass(-1)": Trial(cursor(PassView), ("p", "G"), less, make=recorded_passes.write),
     "divergence": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
@@ -384,9 +384,14 @@ LAYOUT = {
     "cell(-1, 0)": Trial(at_cell, ("T", "j", "j"), becomes((1, 0))),
     "cells_down(1)": Trial(at_cell, ("T",), more),
     "cells_down(-1)": Trial(at_cell, ("T", "j"), becomes((0, 0))),
+    "half_page(1)": Trial(at_cell, ("T",), more),
+    "half_page(-1)": Trial(at_cell, ("T", "j"), becomes((0, 0))),
+    "first": Trial(at_cell, ("T", "j", "j"), becomes((0, 0))),
+    "last": Trial(at_cell, ("T", "j"), more),
+    "filter": Trial(shown("#filter"), ("T",), becomes(True)),
     "value(1)": Trial(number, ("T", "l", "h")),
     "value(-1)": Trial(number, ("T",)),
-    "element": Trial(messages, ("T",), lambda _, note: "Type the indices" in note),
+    "element": Trial(messages, ("T",), lambda _, note: "type its indices" in note),
     "whole": Trial(drawn_layout, ("T",), lambda old, new: "thread:registers" in old and "warp" in new),
     "view": Trial(first_view, ("T",), lambda old, new: (old, new) == ("thread:registers", "warp")),
     "color": Trial(cell_style, ("T",)),
@@ -399,6 +404,7 @@ TURNED = {
     "lesson(-1)": Trial(page_title, (".",), lesson=LESSON),
 }
 LEAVE = {
+    "go_to_line": Trial(screen, ("C",), becomes(PromptScreen)),
     "close": Trial(screen, ("C",), becomes(CompareScreen)),
     "explain": Trial(screen, ("C",), becomes(ExplainScreen)),
 }

@@ -20,6 +20,7 @@ from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.workspace import Workspace
 from tests.tui import captures
+from tests.tui.compiling import until
 from tests.tui.driving import drawn, press, settled, texts
 
 WIDE = (160, 50)
@@ -75,21 +76,40 @@ async def test_save_never_overwrites(app: IrscopeApp, tmp_path: Path) -> None:
         await ask(pilot, "w", str(path))
         assert path.read_text() == RIGHT
         path.write_text("mine")
-        await ask(pilot, "w", str(path))
-        assert path.read_text() == "mine"
-        assert "already exists" in messages(app)
-        await ask(pilot, "w", str(tmp_path / "no" / "such"))
-        assert "No such file" in messages(app)
         await pilot.press("w")
-        await pilot.pause()
-        assert app.screen.query_one(Input).value == "matmul_kernel-2.ttgir"
-        await press_in_prompt(pilot, "escape")
-        assert not isinstance(app.screen, PromptScreen)
+        await until(pilot, lambda: field(app) == "matmul_kernel-2.ttgir")
+        app.screen.query_one(Input).value = str(path)
+        await pilot.press("enter")
+        await until(pilot, lambda: field(app) == str(path) and "already exists" in messages(app))
+        await pilot.press(*"no/such", "enter")  # what is typed replaces the path
+        await until(pilot, lambda: field(app) == "no/such" and "No such file" in messages(app))
+        await pilot.press("home", *"X", "escape")
+        await settled(pilot)
+        assert field(app) == ""
+        assert path.read_text() == "mine"
+        assert len(list(tmp_path.rglob("*such*"))) == 0
 
 
-async def press_in_prompt(pilot: Pilot[None], key: str) -> None:
-    await pilot.press(key)
-    await settled(pilot)
+async def test_the_name_of_a_saved_stage_is_free(
+    app: IrscopeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3")
+        for name in ("matmul_kernel-2.ttgir", "matmul_kernel-2.2.ttgir", "matmul_kernel-2.3.ttgir"):
+            await pilot.press("w")
+            await until(pilot, lambda name=name: field(app) == name)
+            await pilot.press("enter")
+            await until(pilot, lambda name=name: f"Saved {name}" in messages(app))
+    assert len(list(folder.iterdir())) == 3
+    assert {path.read_text() for path in folder.iterdir()} == {RIGHT}
+
+
+def field(app: IrscopeApp) -> str:
+    """Return the text in the prompt, "" if there is none."""
+    return app.screen.query_one(Input).value if isinstance(app.screen, PromptScreen) else ""
 
 
 async def test_save_the_stage_of_a(app: IrscopeApp, tmp_path: Path) -> None:
@@ -178,6 +198,23 @@ async def test_explain_the_line(app: IrscopeApp) -> None:
         assert "A layout for" in shown
         await press(pilot, "j", "e")
         assert not isinstance(app.screen, ExplainScreen)
+
+
+async def test_the_definitions_of_the_layouts_on_a_line_are_one_key_away(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "3", "slash", *"warp_group_dot", "enter")
+        line = texts(pilot).line_text(True) or ""
+        assert "#mma" in line and "nvidia_mma" not in line
+        await press(pilot, "e")
+        shown = " ".join(drawn(app.screen.query_one("ExplainView")).split())
+        defined = [f"A: {definition('#mma', LEFT)}", f"B: {definition('#mma', RIGHT)}"]
+        defined += [f"A, B: {definition(name, RIGHT)}" for name in ("#shared", "#shared1", "#smem")]
+        for text in defined:
+            assert text in shown
+
+
+def definition(name: str, stage: str) -> str:
+    return next(line for line in stage.split("\n") if line.startswith(f"{name} = "))
 
 
 async def test_explain_a_column(app: IrscopeApp) -> None:

@@ -15,6 +15,7 @@ from irscope.tui.app import IrscopeApp
 from irscope.tui.home_entries import Section, age, folder_entries, recent_entries, writing_entries
 from irscope.tui.home_visits import Start
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.dialogs import OVERLAYS_CSS
 from irscope.tui.screens.home import HomeScreen, HomeView
 from irscope.tui.settings import CaptureState, StateFolder, now
 from irscope.workspace import Workspace
@@ -38,8 +39,10 @@ async def test_a_capture_opens_and_q_returns(tmp_path: Path, monkeypatch: pytest
         await settled(pilot)
         assert "Captures in this folder (1)" in drawn(view(pilot))
         assert "matmul_kernel" in drawn(view(pilot))
+        styles = app.stylesheet.source[str(OVERLAYS_CSS), ""]
         await press(pilot, "enter")
         assert isinstance(app.screen, CompareScreen)
+        assert app.stylesheet.source[str(OVERLAYS_CSS), ""] is styles, "not read again"
         await press(pilot, "q")
         assert isinstance(app.screen, HomeScreen)
         assert "Recent captures (1)" in drawn(view(pilot))

@@ -15,6 +15,7 @@ from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.widgets.grid_view import GridView
+from irscope.tui.widgets.search_bar import NO_MATCH, FilterBar
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.captures import STAGES
@@ -268,3 +269,30 @@ async def test_layouts_of_gluon_are_shown_as_written_or_as_lowered(tmp_path: Pat
         pilot.app.screen.stages.choose("glir")
         await press(pilot, "T")
         assert "as written (glir)" in description(pilot, "title")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_a_filter_leaves_the_values_with_its_words(app: IrscopeApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await press(pilot, "T")
+        assert "/ filter" in drawn(app.screen.query_one("#keys"))
+        total = int(description(pilot, "title").split(" of ")[1].split()[0])
+        await press(pilot, "slash", *"nvmma 64x32")
+        assert " 1 of 2 with nvmma 64x32 " in description(pilot, "title")
+        assert "keep" in drawn(app.screen.query_one("#keys"))
+        await press(pilot, "enter")
+        names = set()
+        for place in (1, 2):
+            assert f" {place} of 2 with" in description(pilot, "title")
+            (name,) = {heading.partition(":")[0] for heading in app.screen.query_one(GridView)._headings}
+            names.add(name)
+            await press(pilot, "n")
+        assert len(names) == 2
+        assert " 1 of 2 with" in description(pilot, "title")
+        await press(pilot, "escape")
+        assert f" of {total} " in description(pilot, "title")
+        await press(pilot, "F", *"acc zzz")
+        assert f" no match for acc zzz in {total} " in description(pilot, "title")
+        assert app.screen.query_one(FilterBar).has_class(NO_MATCH)
+        await press(pilot, "escape", "escape")
+        assert not isinstance(app.screen, LayoutScreen)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Markdown
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.dialogs import ConfirmScreen
 from irscope.tui.screens.documents import WhyScreen
 from irscope.tui.screens.help import HelpScreen, HelpView
 from irscope.tui.settings import Settings
 from irscope.tui.widgets.bars import KeyHints
+from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.document_view import DocumentView
 from irscope.tui.widgets.lesson_view import LessonCode, LessonView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
+from tests.tui.compiling import until
 from tests.tui.driving import drawn, press, settled, tab, texts
 
 SIZE = (160, 50)
@@ -52,6 +56,33 @@ async def test_escape_undoes_one_thing_per_press(app: IrscopeApp) -> None:
         assert app.screen.maximized is None
         await press(pilot, "escape", "escape", "escape")
         assert said(pilot)[-1] == "Nothing to go back to; q quits"
+
+
+@pytest.mark.parametrize("keys", ["T", "W", "C", "question_mark"])
+async def test_what_quits_vim_goes_back(app: IrscopeApp, keys: str) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "3", keys)
+        opened, row = app.screen, texts_of_main(app).row
+        assert not isinstance(opened, CompareScreen)
+        await press(pilot, "colon", *"q", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        assert texts_of_main(app).row == row
+        await press(pilot, "colon", *"q", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+
+
+async def test_a_number_goes_to_a_line_of_what_is_on_screen(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "question_mark", "colon", *"12", "enter")
+        view = app.screen.query_one(HelpView)
+        await until(pilot, lambda: view.cursor == 11)
+        await press(pilot, "colon", *"9999", "enter")
+        await until(pilot, lambda: "No number 9999 here" in said(pilot))
+        assert view.cursor == 11
+
+
+def texts_of_main(app: IrscopeApp) -> DiffView:
+    return next(screen for screen in app.screen_stack if isinstance(screen, CompareScreen)).texts
 
 
 async def test_a_key_that_does_nothing_says_so(app: IrscopeApp) -> None:

@@ -86,6 +86,13 @@ async def test_the_list_is_filtered_by_change_and_by_name(scale: IrscopeApp) -> 
         assert listed(pilot) == ["tritongpu-coalesce"]
         await press(pilot, "slash", *["backspace"] * 4, *"*llvm", "enter")
         assert listed(pilot) == ["convert-triton-gpu-to-llvm"]
+        await press(pilot, "slash", *["backspace"] * 5, *"canon", "enter", "g", "n")
+        view = pilot.app.screen.query_one(PassView)
+        assert listed(pilot) == ["canonicalize"] * 2 and view.cursor == 1
+        await press(pilot, "N")
+        assert view.cursor == 0
+        await press(pilot, "escape")
+        assert len(listed(pilot)) == 10
         await press(pilot, "slash", "escape")
         assert len(listed(pilot)) == 10
 

@@ -139,12 +139,24 @@ async def test_another_file_may_be_named(app: IrscopeApp, compiler: Compiler, tm
         assert compiler.asked[0].file == tmp_path / "moved.py"
 
 
-async def test_a_wrong_name_is_answered_and_the_text_kept(app: IrscopeApp, compiler: Compiler) -> None:
+async def test_what_is_typed_after_an_error_replaces_the_text(app: IrscopeApp, compiler: Compiler) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await type_values(pilot, "num_stage=4")
         assert "did you mean num_stages?" in messages(app)
         assert isinstance(app.screen, PromptScreen)
         assert app.screen.query_one("Input").value == "num_stage=4"
+        await press(pilot, *"num_stages=5", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await press(pilot, "y")
+        assert [asked.values for asked in compiler.asked] == [{"num_stages": (5,)}]
+
+
+async def test_the_text_after_an_error_can_be_corrected(app: IrscopeApp, compiler: Compiler) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await type_values(pilot, "num_stag=4")
+        await until(pilot, lambda: "did you mean num_stages?" in messages(app))
+        await press(pilot, "left", *["right"] * len("num_stag"), *"es")
+        assert app.screen.query_one("Input").value == "num_stages=4"
         await press(pilot, "escape")
         assert compiler.prepared == 1 and not compiler.asked
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,15 +79,21 @@ class ExportController(Controller):
                 mime_type="text/plain",
             )
             return
-        answer = await screen.ask("Save to (existing files are not overwritten):", name)
-        if answer is None:
-            return
+        name = next(path for path in _numbered(name) if not os.path.lexists(path))
+        while answer := await screen.ask("Save to (existing files are not overwritten):", name):
+            if self._save(answer, await self._text(variant, stage)):
+                return
+            name = answer
+
+    def _save(self, path: str, text: str) -> bool:
+        """Save a text, or say why that is impossible."""
         try:
-            save_new(Path(answer).expanduser(), await self._text(variant, stage))
+            save_new(Path(path).expanduser(), text)
         except UserError as error:
-            screen.notify(str(error), severity="warning", markup=False)
-        else:
-            screen.notify(f"Saved {answer}", markup=False)
+            self._screen.notify(str(error), severity="warning", markup=False)
+            return False
+        self._screen.notify(f"Saved {path}", markup=False)
+        return True
 
     def _copy(self, text: str, description: str) -> None:
         self._screen.app.copy_to_clipboard(text)
@@ -137,6 +145,13 @@ def save_new(path: Path, text: str) -> None:
     except UnicodeEncodeError as error:
         raise UserError(f"{path}: {error}") from None
     write_output(path, content, force=False)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """Yield `name`, then `stem.2.suffix`, `stem.3.suffix` and so on."""
+    path = Path(name)
+    yield name
+    yield from (f"{path.stem}.{number}{path.suffix}" for number in itertools.count(2))
 
 
 def _file_name(variant: Variant, stage: str) -> str:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from irscope.workspace import StageLine
 
 _MAX_JUMPS = 100
-# What users of vim type after `:` to quit.
-_QUIT = ("q", "q!", "qa", "quit")
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,11 @@ class NavigationController(Controller):
 
     def open_search(self) -> None:
         """Open the search bar for the focused panel."""
-        self.search.start(self._panel())
+        self.search.start(self.panel)
 
     def go_to_match(self, direction: int) -> None:
         """Goes to the next or previous match in the focused panel."""
-        search, panel = self.search, self._panel()
+        search, panel = self.search, self.panel
         if search.panel is not panel:
             search.panel = panel
             search.find()
@@ -87,7 +85,8 @@ class NavigationController(Controller):
         self.search.value = ""
         self.search.close(canceled=True)
 
-    def _panel(self) -> LineView:
+    @property
+    def panel(self) -> LineView:
         """Return the focused panel, or the texts if none of the panels has the focus."""
         focused = self._screen.focused
         return focused if isinstance(focused, LineView) else self._screen.texts
@@ -107,21 +106,14 @@ class NavigationController(Controller):
         """Remembers where the user is, to go back to; going back then calls `reopen`."""
         self._jumps.append(replace(self._place(), reopen=reopen))
 
-    async def go_to_line(self) -> None:
-        """Asks for the number of a line, a variant or a finding and goes there, in the focused panel."""
-        panel, texts = self._panel(), self._screen.texts
-        answer = await self._screen.ask(f"Go to {panel.NUMBERED}:")
-        if answer in _QUIT:
-            await self._screen.run_action("app.ask_to_quit")
-        if answer is None or answer in _QUIT:
-            return
-        start = self._place()
-        if not panel.go_to_number(answer):
-            what = panel.NUMBERED.partition(" ")[0]
-            self._screen.notify(f"No {what} {answer} here", severity="warning", markup=False)
-        elif panel is texts:
+    def go_to_number(self, text: str) -> bool:
+        """Go to a line, a variant or a finding by its number, in the focused panel."""
+        panel, start = self.panel, self._place()
+        found = panel.go_to_number(text)
+        if found and panel is self._screen.texts:
             self._jumps.append(start)
-            texts.focus()
+            panel.focus()
+        return found
 
     # Jumps.
 
@@ -154,18 +146,12 @@ class NavigationController(Controller):
 
     def explain(self) -> None:
         """Explains the terms on the line, the column or the finding under the cursor."""
-        from irscope.tui.screens.explain import explain_line  # after the first paint
+        from irscope.tui.screens.explain import explain_line, explain_row  # after the first paint
 
-        focused = self._screen.focused
+        app, focused = self._screen.app, self._screen.focused
         if isinstance(focused, VariantTable | FindingsView):
-            explain_line(self._screen.app, focused.explained_text, of_view=True)
+            explain_line(app, focused.explained_text, of_view=True)
+        elif isinstance(focused, LineOutcomesView | SourceView):
+            explain_line(app, focused.text_under_cursor, of_view=isinstance(focused, LineOutcomesView))
         else:
-            explain_line(
-                self._screen.app, self._text_under_cursor(), of_view=isinstance(focused, LineOutcomesView)
-            )
-
-    def _text_under_cursor(self) -> str:
-        focused = self._screen.focused
-        if isinstance(focused, LineOutcomesView | SourceView):
-            return focused.text_under_cursor
-        return self._screen.texts.line_text(True) or ""
+            explain_row(app, self._screen.texts)

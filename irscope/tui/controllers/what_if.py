@@ -81,7 +81,7 @@ class WhatIfController(Controller):
             values = self._parsed(answer, variant)
             if values is not None:
                 return values
-            answer = await self._screen.ask(question, answer, selected=False)
+            answer = await self._screen.ask(question, answer)
         return None
 
     def _parsed(self, text: str, variant: Variant) -> Values | None:

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widgets import Input
 
-from irscope.model.text import display_line, pluralize
+from irscope.model.text import display_line, has_words, pluralize
 from irscope.tui.paint import cell
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.widgets.line_view import HEADING, ItemView, LineView, Piece
@@ -41,8 +41,7 @@ class ScopeView(ItemView[ScopeCount]):
 
     def filter(self, query: str) -> None:
         """Show the kernels and targets that contain every word, in any case."""
-        words = query.lower().split()
-        self.show([count for count in self._all if all(word in str(count.scope).lower() for word in words)])
+        self.show([count for count in self._all if has_words(str(count.scope), query)])
 
     def draw_heading(self, width: int) -> Strip:
         """Draw the titles of the columns."""

@@ -26,11 +26,10 @@ from irscope.tui.controllers.source_panel import LineMarksController, SourcePane
 from irscope.tui.controllers.stages import StageController, TimelineController
 from irscope.tui.controllers.variant_panel import VariantPanelController
 from irscope.tui.controllers.what_if import EditStageController, WhatIfController
-from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import overlay
-from irscope.tui.screens.dialogs import OVERLAYS_CSS, ActionScreen, PromptScreen
+from irscope.tui.screens.dialogs import OVERLAYS_CSS, ActionScreen
 from irscope.tui.settings import Settings, StateFolder
 from irscope.tui.widgets.bars import (
     KeyHints,
@@ -111,7 +110,7 @@ class CompareScreen(ActionScreen[None]):
         self.table_note = TableNote(self.table.model, id="table-note")
         self.mismatch = MismatchBar(id="mismatch")
         words = "filter: words, or conditions like registers>128"
-        self.filter_bar = FilterBar(words, self.table, self._filter_table, id="filter")
+        self.filter_bar = FilterBar(words, self.table, self.table.line_count, self._filter_table)
         self.tabs = StageTabs(id="stages")
         self.texts = DiffView(id="texts")
         self.source = Vertical(id="source")
@@ -190,7 +189,8 @@ class CompareScreen(ActionScreen[None]):
         self.bits.close()
 
     def _start(self) -> None:
-        self.app.stylesheet.read(OVERLAYS_CSS)
+        if not self.app.stylesheet.has_source(str(OVERLAYS_CSS)):  # reading it parses all styles again
+            self.app.stylesheet.read(OVERLAYS_CSS)
         self._session.save()
         self.table.measure(self.workspace, self.background)
         self.stages.start_comparing()
@@ -227,13 +227,14 @@ class CompareScreen(ActionScreen[None]):
         self.call_after_refresh(self._marks.update)
         self.variant_panel.pair_changed()
 
-    async def ask(self, question: str, answer: str = "", selected: bool = True) -> str | None:
-        """Ask for a line of text, with a default; return None if the user cancels.
+    @property
+    def numbered(self) -> str:
+        """Return what the lines of the focused panel are called."""
+        return self.navigation.panel.NUMBERED
 
-        Keys that are typed before the prompt is open are for the prompt.
-        """
-        with hold_input(self.app):
-            return await self.app.push_screen_wait(PromptScreen(question, answer, selected))
+    def go_to_number(self, text: str) -> bool:
+        """Go to a line, a variant or a finding by its number, in the focused panel."""
+        return self.navigation.go_to_number(text)
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Run `work` in the app's thread and cancel earlier work of the same group."""

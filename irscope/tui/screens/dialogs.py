@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.actions import parse
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
@@ -22,11 +22,14 @@ from textual.widgets import Input, Label
 
 from irscope.model.text import display_line
 from irscope.tui.bindings import Action, KeyGroup
+from irscope.tui.input_queue import hold_input
 from irscope.tui.widgets.bars import KeyHints
 
 if TYPE_CHECKING:
     from irscope.tui.widgets.line_view import LineView
 
+# What users of vim type after `:` to quit.
+_QUIT = ("q", "q!", "qa", "quit")
 # The style sheet of every screen but the main one.
 OVERLAYS_CSS = Path(__file__).with_name("overlays.tcss")
 
@@ -62,6 +65,35 @@ class ActionScreen(Screen[ScreenResultType]):
         """Return why an action cannot act now, in one line, or "" if it can."""
         declared = self._actions.get((action, parameters))
         return "" if declared is None else declared.problem(self)
+
+    async def ask(self, question: str, answer: str = "") -> str | None:
+        """Ask for a line of text, with a default; return None if the user cancels.
+
+        Keys that are typed before the prompt is open are for the prompt.
+        """
+        with hold_input(self.app):
+            return await self.app.push_screen_wait(PromptScreen(question, answer))
+
+    @property
+    def numbered(self) -> str:
+        """Return what the prompt for a number asks for."""
+        return "number"
+
+    def go_to_number(self, text: str) -> bool:
+        """Go to the line, or the like, that users know by a number; return False if there is none."""
+        return False
+
+    @work(exclusive=True, group="go_to_line", exit_on_error=False)
+    async def action_go_to_line(self) -> None:
+        """Ask for a number and go there; what quits vim goes back, or quits."""
+        numbered = self.numbered
+        answer = await self.ask(f"Go to {numbered}:")
+        if answer in _QUIT:
+            if not await self.app.run_action("close", self):
+                await self.app.run_action("ask_to_quit")
+        elif answer and not self.go_to_number(answer):
+            message = f"No {numbered.partition(' ')[0]} {answer} here"
+            self.notify(message, severity="warning", markup=False)
 
 
 class DismissOnce(ActionScreen[ScreenResultType]):
@@ -118,7 +150,7 @@ class ConfirmScreen(ModalScreen[str], DismissOnce[str]):
 class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
     """Asks for a line, with a default; returns it, or None if the user cancels.
 
-    The default is `selected`, so that typing replaces it, unless it is what the user typed before.
+    The default is selected: typing replaces it, a key that moves the cursor keeps it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -126,9 +158,8 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
         Binding("escape", "cancel", "cancel"),
     ]
 
-    def __init__(self, question: str, answer: str = "", selected: bool = True) -> None:
+    def __init__(self, question: str, answer: str = "") -> None:
         super().__init__()
-        self._selected = selected
         self._question = question
         self._answer = answer
 
@@ -136,7 +167,7 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
         """Yield the question and the input, at the bottom of the app."""
         with Vertical():
             yield Label(self._question, markup=False)
-            yield Input(self._answer, compact=True, select_on_focus=self._selected)
+            yield Input(self._answer, compact=True)
             yield KeyHints(id="keys")
 
     @on(Input.Submitted)

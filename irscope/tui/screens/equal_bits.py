@@ -63,7 +63,7 @@ class BitsScreen(DocumentScreen):
     async def action_launch(self) -> None:
         """Ask for a launch, and answer for it instead of the recorded ones; also in the table."""
         typed = next(iter(self.main.bits.launches), "")
-        text = await self.main.ask("Answer for this launch:", typed or _example(self.pair.b), not typed)
+        text = await self.main.ask("Answer for this launch:", typed or _example(self.pair.b))
         if text is not None:
             self.main.bits.launches = (text,)
             self.main.bits.start()

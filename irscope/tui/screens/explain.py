@@ -15,6 +15,7 @@ from irscope.glossary.glossary import GlossaryEntry, entries_in_line
 from irscope.tui.bindings import HELP, LEAVE, READ
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.document_view import DocumentView
+from irscope.tui.widgets.page_view import PageView
 
 _HEADING = "Glossary   (e, q or Escape closes)"
 
@@ -37,18 +38,24 @@ class ExplainScreen(ReadingScreen[None], ModalScreen[None]):
         HELP,
     ]
 
-    def __init__(self, entries: Sequence[tuple[str, GlossaryEntry]]) -> None:
-        document = (line for word, entry in entries for line in _lines(word, entry))
+    def __init__(self, definitions: Sequence[str], entries: Sequence[tuple[str, GlossaryEntry]]) -> None:
+        document = [Line(text) for text in definitions]
+        document += (line for word, entry in entries for line in _lines(word, entry))
         super().__init__(ExplainView(_HEADING, document))
 
 
-def explain_line(app: App[object], text: str, of_view: bool = False) -> None:
-    """Explains the terms in a line of a stage, or else of a view; says so if there are none."""
-    entries = entries_in_line(text, of_view)
-    if entries:
-        app.push_screen(ExplainScreen(entries))
+def explain_line(app: App[object], text: str, of_view: bool = False, definitions: Sequence[str] = ()) -> None:
+    """Show definitions, then the terms in them and in a line of a stage, or of a view; say so if none."""
+    entries = entries_in_line(" ".join([text, *definitions]), of_view)
+    if entries or definitions:
+        app.push_screen(ExplainScreen(definitions, entries))
     else:
         app.notify("No term on this line is in the glossary; `irscope explain` lists all terms")
+
+
+def explain_row(app: App[object], texts: PageView) -> None:
+    """Show the definitions of the layouts on the line under the cursor, and explain the terms."""
+    explain_line(app, texts.line_text(True) or "", definitions=texts.definitions())
 
 
 def _lines(word: str, entry: GlossaryEntry) -> Iterator[Line]:

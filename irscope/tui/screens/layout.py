@@ -21,7 +21,7 @@ from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridSide, GridView, LayoutBar
-from irscope.tui.widgets.search_bar import TypedNumber
+from irscope.tui.widgets.search_bar import FilterBar, TypedNumber, next_row
 from irscope.workspace import DrawingOptions, Grid, LayoutComparison, LayoutDrawing, ValuePair, Window
 from irscope.workspace.variant_texts import PYTHON, written_stage
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MAX_NAMES = 40
 _MAX_LINE = 2000
+_MOST_CELLS = 10**9
+_OWNER_HELP = "Who holds an element: type its indices, like 3,5"
 
 
 class LayoutScreen(DismissOnce[None]):
@@ -48,12 +50,17 @@ class LayoutScreen(DismissOnce[None]):
                 key("h,left", "cell(0, -1)", "Previous cell"),
                 key("j,down", "cell(1, 0)", "Cell below"),
                 key("k,up", "cell(-1, 0)", "Cell above"),
-                key("pagedown,space", "cells_down(1)", "Page down"),
-                key("pageup", "cells_down(-1)", "Page up"),
+                key("pagedown,space,ctrl+f", "cells_down(1)", "Page down"),
+                key("pageup,ctrl+b", "cells_down(-1)", "Page up"),
+                key("ctrl+d", "cells_down(0.5)", "Half a page down", name="half_page(1)"),
+                key("ctrl+u", "cells_down(-0.5)", "Half a page up", name="half_page(-1)"),
+                key("g,home", f"cell(-{_MOST_CELLS}, 0)", "First row", name="first"),
+                key("G,end", f"cell({_MOST_CELLS}, 0)", "Last row", name="last"),
                 key("tab,n", "value(1)", "Next tensor or buffer of the kernel", "value"),
                 key("shift+tab,N", "value(-1)", "Previous tensor or buffer"),
+                key("/,F", "filter", "Filter the tensors and buffers: words like acc, mma, 64x64", "filter"),
                 replace(
-                    key("comma", "element", "Who holds an element: type its indices, like 3,5", "owner"),
+                    key("comma", f"app.notify({_OWNER_HELP!r})", _OWNER_HELP, "owner", name="element"),
                     key_display="3,5",
                 ),
                 key("z", "whole", "Show the whole tensor, or the part that repeats", "whole"),
@@ -99,6 +106,10 @@ class LayoutScreen(DismissOnce[None]):
         self._layouts: LayoutComparison | None = None
         self._view = GridView()
         self._index = 0
+        # The indices of the values that match the filter.
+        self._matching: Sequence[int] = ()
+        words = "filter: words of a name, type or layout, like acc, mma, 64x64"
+        self._filter_bar = FilterBar(words, self._view, lambda: len(self._matching), self._filter)
         self._options = DrawingOptions()
         # Whether the whole tensor is shown, and whether cells that A and B have in common are colored, too.
         self._whole = self._every = False
@@ -117,6 +128,7 @@ class LayoutScreen(DismissOnce[None]):
         yield LayoutBar(id="layout-a")
         yield LayoutBar(id="layout-b")
         yield LayoutBar(id="layout-both")
+        yield self._filter_bar
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
@@ -133,7 +145,7 @@ class LayoutScreen(DismissOnce[None]):
             self._set_title([Label(" A or B has no TTGIR, so there are no layouts ", "problem")])
             return
         self._index = self._layouts.find(self._names, self._right)
-        self._show()
+        self._filter(self._filter_bar.value)
 
     # Drawing.
 
@@ -196,7 +208,7 @@ class LayoutScreen(DismissOnce[None]):
         layouts, value = self._layouts, self._value
         if layouts is None or value is None:
             return
-        count = Label(f" {self._index + 1} of {len(layouts.values)} ", "value")
+        count = Label(f" {self._count_text(layouts)} ", "value" if self._matching else "problem")
         headings = [Label(f" {heading} ", "name") for heading in self._pair.headings() if heading]
         typed = [Label(f" element {self._typed.text} ", "value")] if self._typed.text else []
         problem = [Label(f" {self._problem} ", "problem")] if self._problem else []
@@ -212,6 +224,14 @@ class LayoutScreen(DismissOnce[None]):
         both = self.query_one("#layout-both", LayoutBar)
         both.display = bool(self._sentences)
         both.set_labels(self._sentences)
+
+    def _count_text(self, layouts: LayoutComparison) -> str:
+        """Return which value this is: `3 of 28`, `1 of 4 with mma`."""
+        words, total = self._filter_bar.value, len(layouts.values)
+        if self._index not in self._matching:
+            return f"no match for {words} in {total}"
+        place = self._matching.index(self._index) + 1
+        return f"{place} of {len(self._matching)}{f' with {words}' if words else ''}"
 
     def _element_texts(self, layouts: LayoutComparison, value: ValuePair) -> list[str]:
         """Return what holds the element under the cursor in each side, or what the cell of an access is."""
@@ -231,6 +251,12 @@ class LayoutScreen(DismissOnce[None]):
         if self._typed.take(event):
             self._go_to_typed()
 
+    def go_to_number(self, text: str) -> bool:
+        """Go to an element by its indices; the title says if there is none."""
+        self._typed.text = text if re.fullmatch(r"[0-9]+(,[0-9]+)*", text) else ""
+        self._go_to_typed()
+        return bool(self._typed.text)
+
     def _go_to_typed(self) -> None:
         """Go to the typed element: the cursor, and the part that is drawn."""
         layouts, value = self._layouts, self._value
@@ -248,25 +274,35 @@ class LayoutScreen(DismissOnce[None]):
                 self._problem = f"no element {self._typed.text}: {value.name} is {sizes}"
         self._show()
 
-    def action_element(self) -> None:
-        """Say how to type an element."""
-        self.notify("Type the indices of an element, for example 3,5")
-
     def action_cell(self, rows: int, columns: int) -> None:
         """Move the cursor."""
         self._problem = ""
         self._view.move(rows, columns)
 
-    def action_cells_down(self, pages: int) -> None:
-        """Move the cursor by a page."""
-        self.action_cell(pages * self._view.page(), 0)
+    def action_cells_down(self, pages: float) -> None:
+        """Move the cursor by pages, at least by a row."""
+        self.action_cell(int(pages * max(self._view.page(), 2)), 0)
 
     def action_value(self, step: int) -> None:
         """Show another tensor of the kernel."""
-        if self._layouts is not None and self._layouts.values:
-            self._index = (self._index + step) % len(self._layouts.values)
+        if self._matching:
+            row = next_row(self._matching, self._index, step)
+            self._index = self._matching[min(step, 0)] if row is None else row
             self._options = replace(self._options, access=None, window=Window())
             self._view.cursor = (0, 0)
+            self._show()
+
+    def action_filter(self) -> None:
+        """Open the filter of the values."""
+        self._filter_bar.open(self._filter_bar.value)
+
+    def _filter(self, words: str) -> None:
+        """Go to the next value that matches; Tab and n then go to matching ones only."""
+        values = self._layouts.values if self._layouts else ()
+        self._matching = [index for index, value in enumerate(values) if value.matches(words)]
+        if self._matching and self._index not in self._matching:
+            self.action_value(1)
+        else:
             self._show()
 
     def action_whole(self) -> None:
@@ -319,8 +355,11 @@ class LayoutScreen(DismissOnce[None]):
         explain_line(self.app, " ".join(label.text for label in self._sentences))
 
     def action_close(self) -> None:
-        """Return to the texts."""
-        self.dismiss(None)
+        """Remove the filter; without one, return to the texts."""
+        if self._filter_bar.value:
+            self._filter_bar.drop()
+        else:
+            self.dismiss(None)
 
 
 def _turned(grids: Sequence[Grid], turns: int) -> list[Grid]:

@@ -21,7 +21,7 @@ from irscope.tui.bindings import LEAVE, READ, SEARCH, KeyGroup, key
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OPEN_PASSES
-from irscope.tui.screens.explain import explain_line
+from irscope.tui.screens.explain import explain_line, explain_row
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.tui.widgets.diff_view import DiffView
@@ -146,9 +146,8 @@ class PassesScreen(ReadingScreen[None]):
         self._note = ""
         self._bar = PassBar(id="pass-note")
         self._texts = DiffView(id="texts")
-        self._filter_bar = FilterBar(
-            "filter: a part of the name, or *pattern*", self._view, self._filter, id="pass-filter"
-        )
+        words = "filter: a part of the name, or *pattern*"
+        self._filter_bar = FilterBar(words, self._view, self._view.line_count, self._filter)
         self._hints = KeyHints(id="keys")
 
     def compose(self) -> ComposeResult:
@@ -232,6 +231,13 @@ class PassesScreen(ReadingScreen[None]):
     def _filter(self, _: str) -> None:
         self._list()
 
+    def action_match(self, direction: int) -> None:
+        """Go to the next or previous match in the diff; in the list, to the next pass that it shows."""
+        if self.in_diff:
+            super().action_match(direction)
+        else:
+            self._view.cursor += direction
+
     # The diff.
 
     @property
@@ -246,9 +252,10 @@ class PassesScreen(ReadingScreen[None]):
 
     def action_explain(self) -> None:
         """Explains the pass under the cursor; in the diff, the terms on the line."""
-        current = self._view.current
-        name = current.step.name if current else ""
-        explain_line(self.app, (self._texts.line_text(True) or "") if self.reading is self._texts else name)
+        if self.in_diff:
+            explain_row(self.app, self._texts)
+        elif self._view.current:
+            explain_line(self.app, self._view.current.step.name)
 
     @property
     def in_diff(self) -> bool:
@@ -313,12 +320,14 @@ class PassesScreen(ReadingScreen[None]):
         self._texts.focus()
 
     def action_close(self) -> None:
-        """Return to the list if the diff is enlarged, else to the self._texts."""
-        if self._view.display:
-            self.dismiss(None)
-        else:
+        """Return to the list if the diff is enlarged; remove the filter; without one, return to the texts."""
+        if not self._view.display:
             self._view.display = True
             self._view.focus()
+        elif self._filter_bar.value:
+            self._filter_bar.drop()
+        else:
+            self.dismiss(None)
 
 
 def _page(change: PassChange) -> Page:

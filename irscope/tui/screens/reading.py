@@ -44,6 +44,10 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
         """Return the panel that is searched, and whose landmarks `]` and `[` go to."""
         return self.reading
 
+    def go_to_number(self, text: str) -> bool:
+        """Go to a line of the panel by its number."""
+        return self.reading.go_to_number(text)
+
     def action_close(self) -> None:
         """Goes back."""
         self.dismiss(None)
@@ -100,7 +104,7 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
 
     def __init__(self, panel: LineView, placeholder: str) -> None:
         super().__init__(panel)
-        self.bar = self.filter_bar = FilterBar(placeholder, panel, self.filter_lines, id="search")
+        self.bar = self.filter_bar = FilterBar(placeholder, panel, panel.line_count, self.filter_lines)
 
     def filter_lines(self, query: str) -> None:
         """Show only lines that match; all for ""."""

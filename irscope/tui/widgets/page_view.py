@@ -132,6 +132,16 @@ class PageView(LineView):
         mine, theirs = (self._page.text(row, side) for side in (right, not right))
         return theirs if mine is None else mine
 
+    def definitions(self) -> list[str]:
+        """Return the definitions of the layouts named under the cursor, with the variants that have them."""
+        page, owners = self._page, dict[str, str]()
+        for letter, side in zip("AB", (page.left, page.right), strict=True):
+            line = self.line_of(letter == "B")
+            for text in side.definitions(line) if side and line is not None else ():
+                owners[text] = owners.get(text, "") + letter
+        by_name = sorted(owners, key=lambda text: text.split()[0])
+        return [f"{', '.join(owners[text])}: {text}" if page.right else text for text in by_name]
+
     # Layout.
 
     def line_count(self) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input
 
 from irscope.model.text import pluralize
@@ -74,7 +75,7 @@ class SearchBar(Input):
             """Return the bar, for the selectors of `on`."""
             return self.bar
 
-    def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+    def __init__(self, placeholder: str, *, id: str) -> None:  # noqa: A002  Textual's name
         super().__init__(placeholder=placeholder, compact=True, id=id, select_on_focus=False)
 
     def open(self, text: str = "") -> None:
@@ -89,25 +90,24 @@ class SearchBar(Input):
 
 
 class FilterBar(SearchBar):
-    """Filters a panel while the user types; Enter keeps the filter on screen, Escape drops it."""
+    """Filters a panel while the user types; Enter keeps the filter on screen, Escape drops it.
+
+    `apply` filters by the typed words, `count` returns how much matches.
+    """
 
     def __init__(
-        self,
-        placeholder: str,
-        panel: LineView,
-        apply: Callable[[str], None],
-        *,
-        id: str | None = None,  # noqa: A002  Textual's name
+        self, placeholder: str, panel: Widget, count: Callable[[], int], apply: Callable[[str], None]
     ) -> None:
-        super().__init__(placeholder, id=id)
+        super().__init__(placeholder, id="filter")
         self._panel = panel
+        self._count = count
         self._apply = apply
 
     @on(Input.Changed)
     def _filter(self, message: Input.Changed) -> None:
         message.stop()
         self._apply(message.value)
-        self.set_class(bool(message.value) and not self._panel.line_count(), NO_MATCH)
+        self.set_class(bool(message.value) and not self._count(), NO_MATCH)
 
     @on(Input.Submitted)
     def _keep(self, message: Input.Submitted) -> None:

@@ -39,6 +39,7 @@ _FIXED = 1
 _GUTTER = 5
 # The fewest cells in which a column of text is shown at the edge of the screen, cut.
 _LEAST_CUT = 8
+_NUMBER_HELP = "Go to a variant: type its number, like 12"
 _SIGNS = {"best": "▲", "worst": "▼"}
 _STYLES = {"best": "heat--good", "worst": "heat--bad"}
 # The seconds between two updates of the columns while facts are measured.
@@ -64,11 +65,11 @@ class VariantTable(LineView):
             key("l,right", "column(1)", "Next column"),
             key("h,left", "column(-1)", "Previous column"),
             key("s", "sort", "Sort by the column, best first; press again for worst first", "sort"),
+            key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
             replace(
-                key("number_sign", "number", "Go to a variant: type its number, like 12", "go to"),
+                key("number_sign", f"app.notify({_NUMBER_HELP!r})", _NUMBER_HELP, "go to", name="number"),
                 key_display="12",
             ),
-            key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
             key("equals_sign", "expand", "Show the variants that equal this one, or fold them"),
             key("D", "fold", "Fold variants with equal machine code, or show all", "fold equal"),
             key("X", "constants", "Show the columns that are equal in all rows, or hide them", "all columns"),
@@ -355,10 +356,6 @@ class VariantTable(LineView):
         if self._typed.take(event):
             self.go_to_number(self._typed.text)
             self.post_message(self.CursorMoved(self))
-
-    def action_number(self) -> None:
-        """Say how to go to a variant."""
-        self.notify("Type the number of a variant, for example 12")
 
     def action_fold(self) -> None:
         """Folds all variants with equal machine code, or shows them."""
