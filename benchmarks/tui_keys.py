@@ -4,8 +4,8 @@ First paint: the CPU seconds of the whole process, from its start until the main
 (120x40), of the app with 20 variants and of a Textual app that shows one word. Keys: the CPU
 milliseconds of a key press, 95th percentile per panel, with PTX of 54,000 lines in A and B at 200x50. Other
 work on the machine also increases CPU times, so what is compared is measured alternately, and the least of
---rounds runs counts; both on a real terminal (a pty). Findings: whether `!` shows the lines that they name, in
-SASS of 5,811 instructions. Linux only.
+--rounds runs counts; both on a real terminal (a pty). Findings: whether `!` shows the lines that they name,
+in SASS of 5,811 instructions. Linux only.
 
     python -m benchmarks.tui_keys [--rounds N]
 """

@@ -3,7 +3,7 @@
     irscope run -o timelines.irscope tests/truth/timelines/launches.py > measured.jsonl     on a GPU
 
 Every kernel is launched twice, with few and with many iterations: the difference is that of its loop. A
-multiprocessor has one program, and all programs read the same B.
+multiprocessor has one program; as in a product of matrices, 8 programs read the same rows of A, 16 those of B.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import triton
 import triton.language as tl
 
 SHORT, LONG = 16, 272
+PROGRAMS = 128
 _REPEATS = 20
 
 
@@ -30,8 +31,8 @@ def read_clock(value):
 @triton.jit
 def pointers(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     begin = read_clock(tl.program_id(0))
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    columns = tl.arange(0, BN)
+    rows = tl.program_id(0) % 16 * BM + tl.arange(0, BM)
+    columns = tl.program_id(0) // 16 * BN + tl.arange(0, BN)
     depths = tl.arange(0, BK)
     length = iterations * BK
     a_ptrs = a + rows[:, None] * length + depths[None, :]
@@ -41,7 +42,7 @@ def pointers(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr, BK
         acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs).T, acc)
         a_ptrs += BK
         b_ptrs += BK
-    tl.store(c + rows[:, None] * BN + columns[None, :], acc)
+    tl.store(c + rows[:, None] * (BN * 8) + columns[None, :], acc)
     tl.debug_barrier()
     tl.store(clocks + tl.program_id(0), read_clock(tl.program_id(0)) - begin)
 
@@ -50,14 +51,14 @@ def pointers(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr, BK
 def descriptors(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     begin = read_clock(tl.program_id(0))
     length = iterations * BK
-    a_tiles = tl.make_tensor_descriptor(a, [tl.num_programs(0) * BM, length], [length, 1], [BM, BK])
-    b_tiles = tl.make_tensor_descriptor(b, [BN, length], [length, 1], [BN, BK])
-    row = tl.program_id(0) * BM
+    a_tiles = tl.make_tensor_descriptor(a, [16 * BM, length], [length, 1], [BM, BK])
+    b_tiles = tl.make_tensor_descriptor(b, [8 * BN, length], [length, 1], [BN, BK])
+    row, column = tl.program_id(0) % 16 * BM, tl.program_id(0) // 16 * BN
     acc = tl.zeros((BM, BN), tl.float32)
     for k in tl.range(0, iterations):
-        acc = tl.dot(a_tiles.load([row, k * BK]), b_tiles.load([0, k * BK]).T, acc)
+        acc = tl.dot(a_tiles.load([row, k * BK]), b_tiles.load([column, k * BK]).T, acc)
     rows = row + tl.arange(0, BM)
-    tl.store(c + rows[:, None] * BN + tl.arange(0, BN)[None, :], acc)
+    tl.store(c + rows[:, None] * (BN * 8) + column + tl.arange(0, BN)[None, :], acc)
     tl.debug_barrier()
     tl.store(clocks + tl.program_id(0), read_clock(tl.program_id(0)) - begin)
 
@@ -66,27 +67,28 @@ def descriptors(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr,
 def specialized(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     begin = read_clock(tl.program_id(0))
     length = iterations * BK
-    a_tiles = tl.make_tensor_descriptor(a, [tl.num_programs(0) * BM, length], [length, 1], [BM, BK])
-    b_tiles = tl.make_tensor_descriptor(b, [BN, length], [length, 1], [BN, BK])
-    row = tl.program_id(0) * BM
+    a_tiles = tl.make_tensor_descriptor(a, [16 * BM, length], [length, 1], [BM, BK])
+    b_tiles = tl.make_tensor_descriptor(b, [8 * BN, length], [length, 1], [BN, BK])
+    row, column = tl.program_id(0) % 16 * BM, tl.program_id(0) // 16 * BN
     acc = tl.zeros((BM, BN), tl.float32)
     for k in tl.range(0, iterations, warp_specialize=True):
-        acc = tl.dot(a_tiles.load([row, k * BK]), b_tiles.load([0, k * BK]).T, acc)
+        acc = tl.dot(a_tiles.load([row, k * BK]), b_tiles.load([column, k * BK]).T, acc)
     rows = row + tl.arange(0, BM)
-    tl.store(c + rows[:, None] * BN + tl.arange(0, BN)[None, :], acc)
+    tl.store(c + rows[:, None] * (BN * 8) + column + tl.arange(0, BN)[None, :], acc)
     tl.debug_barrier()
     tl.store(clocks + tl.program_id(0), read_clock(tl.program_id(0)) - begin)
 
 
 @triton.jit
 def attention(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """A: queries of BM x BK; B: keys and values of BN x BK per iteration."""
+    """A: queries of BM x BK; B: keys and values of BN x BK per iteration, of 8 heads."""
     begin = read_clock(tl.program_id(0))
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     depths = tl.arange(0, BK)
     keys = tl.arange(0, BN)
     query = tl.load(a + rows[:, None] * BK + depths[None, :])
-    offsets = b + keys[:, None] * BK + depths[None, :]
+    head = tl.program_id(0) // 16
+    offsets = b + head * 2 * iterations * BN * BK + keys[:, None] * BK + depths[None, :]
     acc = tl.zeros((BM, BK), tl.float32)
     highest = tl.full((BM,), float("-inf"), tl.float32)
     total = tl.zeros((BM,), tl.float32)
@@ -122,24 +124,23 @@ LAUNCHES: tuple[tuple[str, Any, dict[str, int]], ...] = (
 
 def main() -> None:
     device = torch.cuda.get_device_properties(0)
-    programs = device.multi_processor_count
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     for name, kernel, config in LAUNCHES:
-        cycles = {iterations: _cycles(kernel, config, iterations, programs) for iterations in (SHORT, LONG)}
+        cycles = {iterations: _cycles(kernel, config, iterations) for iterations in (SHORT, LONG)}
         period = (cycles[LONG] - cycles[SHORT]) / (LONG - SHORT)
         print(json.dumps({"name": name, "device": device.name, "cycles": round(period, 1)}), flush=True)
 
 
-def _cycles(kernel: Callable[..., Any], config: dict[str, Any], iterations: int, programs: int) -> float:
+def _cycles(kernel: Callable[..., Any], config: dict[str, Any], iterations: int) -> float:
     """The cycles of the median program in the fastest of some launches."""
-    rows, columns, depth = programs * config["BM"], config["BN"], config["BK"] * iterations
-    a = torch.randn(rows, depth, device="cuda", dtype=torch.float16)
-    b = torch.randn(2 * columns, depth, device="cuda", dtype=torch.float16)
-    c = torch.empty(rows, max(columns, config["BK"]), device="cuda")
-    clocks = torch.zeros(programs, dtype=torch.int64, device="cuda")
+    rows, columns, depth = config["BM"], config["BN"], config["BK"] * iterations
+    a = torch.randn(PROGRAMS * rows * depth, device="cuda", dtype=torch.float16)
+    b = torch.randn(16 * columns * depth, device="cuda", dtype=torch.float16)
+    c = torch.empty(PROGRAMS * rows * max(columns, config["BK"]), device="cuda")
+    clocks = torch.zeros(PROGRAMS, dtype=torch.int64, device="cuda")
     seen = []
     for _ in range(_REPEATS):
-        kernel[(programs,)](a, b, c, clocks, iterations, **config)
+        kernel[(PROGRAMS,)](a, b, c, clocks, iterations, **config)
         torch.cuda.synchronize()
         seen.append(clocks.median().item())
     return float(min(seen))
