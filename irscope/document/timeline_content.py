@@ -285,25 +285,28 @@ def timeline_content(
     timelines: Sequence[KernelTimeline], headings: Sequence[str], width: int
 ) -> Iterator[Line]:
     """Yield the pictures of one or two variants on one scale, a legend, and what the pictures say."""
-    drawn = [timeline for timeline in timelines if timeline.spans]
-    rows = {id(timeline): tracks(timeline) for timeline in drawn}
-    most = _LEAST_LABEL if width < _NARROW else _MOST_LABEL
-    label = min(most, max((len(row.label) for some in rows.values() for row in some), default=0)) + 1
-    cycles = max((timeline.cycles for timeline in drawn), default=0.0)
+    rows = [tracks(timeline) for timeline in timelines]
+    label = label_width([row for some in rows for row in some], width)
     columns = max(width - label, 1)
-    scale = Scale(0.0, max(cycles / columns, 1e-9), columns)
-    for timeline, heading in zip(timelines, headings, strict=True):
+    cycles = max((timeline.cycles for timeline in timelines), default=0.0) or 1.0
+    scale = Scale(0.0, cycles / columns, columns)
+    for timeline, some, heading in zip(timelines, rows, headings, strict=True):
         yield title(heading)
         yield from (Line(text, fit="wrapped") for text in lane_sentences(timeline))
         if timeline.spans:
             yield Line([(" " * label + ruler(scale), "dim")])
             if phases := phase_line(timeline, scale):
                 yield Line([(" " * label + phases, "dim")])
-            yield from (picture_line(timeline, row, scale, label) for row in rows[id(timeline)])
-    if drawn:
-        kinds = {span.kind for timeline in drawn for span in timeline.spans}
+            yield from (picture_line(timeline, row, scale, label) for row in some)
+    if kinds := {span.kind for timeline in timelines for span in timeline.spans}:
         yield Line([(legend(kinds), "dim")], gap=True, fit="wrapped")
     yield from timeline_sentences(timelines)
+
+
+def label_width(rows: Sequence[Track], width: int) -> int:
+    """Return the columns for the labels of rows in a picture of `width` columns."""
+    most = _LEAST_LABEL if width < _NARROW else _MOST_LABEL
+    return min(most, max((len(row.label) for row in rows), default=0)) + 1
 
 
 def picture_line(timeline: KernelTimeline, track: Track, scale: Scale, label: int) -> Line:
