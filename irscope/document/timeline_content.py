@@ -273,7 +273,7 @@ def phase_line(timeline: KernelTimeline, scale: Scale) -> str:
         text = next(text for text in texts if len(text) <= right - left - 2)
         middle = f"├{text.center(right - left - 2, '─')}┤"
     before = "prologue" if left > len("prologue") else ""
-    last = round((timeline.cycles - scale.start) / scale.cycles)
+    last = min(scale.width, round((timeline.cycles - scale.start) / scale.cycles))
     after = " epilogue" if last - right > len(" epilogue") else ""
     return f"{before.center(left)}{middle}{after}"
 
