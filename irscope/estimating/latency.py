@@ -21,7 +21,7 @@ from irscope.model import UserError
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
 # Microbenchmarking" (2024): shared memory 29; special functions and warp shuffles as on Volta and Ampere
 # (Z. Jia et al., 2018, table 4.1; H. Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture").
-_LATENCIES = {
+LATENCIES = {
     "LDS": 29, "LDSM": 33, "STS": 20, "STSM": 20, "SHFL": 24, "MUFU": 22, "LDC": 30, "S2R": 25, "S2UR": 25,
     "F2I": 20, "I2F": 20, "F2F": 20, "DFMA": 48, "DADD": 48, "DMUL": 48, "DMMA": 40, "STG": 20, "STL": 20,
     "LDL": 33, "RED": 20, "R2UR": 12, "ATOMS": 60,
@@ -29,7 +29,7 @@ _LATENCIES = {
 _SPECIAL = frozenset(("MUFU", "F2I", "I2F", "F2F"))
 _OTHER = 15
 _SHARED_ISSUE = 20  # until the operands of an access are read
-_TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
+TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
 _WARM, _INNER = 6, 3  # passes that are replayed
 # The limits of a replay. Each level of nesting triples the steps, so that a crafted cubin would never end. Of
 # 167 real kernels, the largest, with 24,000 instructions, takes 22,000 steps; none has more than two levels.
@@ -95,7 +95,7 @@ class Replay:
     def __init__(self, code: MachineInstructions, runs: MachineRuns, given: ReplayInput) -> None:
         names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
         self._roles = [_ROLES.get(name, 0) for name in names]
-        self._latency = [_LATENCIES.get(name, _OTHER) for name in names]
+        self._latency = [LATENCIES.get(name, _OTHER) for name in names]
         slots = -(-given.warps // 4)
         self._stall = [max(slots, stall) for stall in code.stall.tolist()]
         # A quarter of a multiprocessor computes four special functions per cycle.
@@ -226,7 +226,7 @@ class Replay:
         elif role == _COMMIT:
             state.groups.append(state.copying)
         elif role == _TMA:
-            state.tensor_copies.append(state.way + self._memory + _TENSOR_COPY)
+            state.tensor_copies.append(state.way + self._memory + TENSOR_COPY)
         elif role == _SYNC and self._groups[at] >= 0:
             for _ in range(min(self._given.copies_per_wait, len(state.tensor_copies))):
                 time = max(time, state.tensor_copies.popleft())

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from irscope.findings.compilations import Compilations
     from irscope.findings.passes import PassStep
     from irscope.layouts.kernel_layouts import KernelLayouts
+    from irscope.model.kernel_timeline import KernelTimeline
     from irscope.workspace.bits import Evaluations, ProblemBits
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimate_cache import Estimates
@@ -66,6 +67,7 @@ class Workspace(StageReader):
         super().__init__(StageContents(path, self.in_progress, disassemble, writable, also))
         self.path = self.contents.path
         self._facts: dict[int, Mapping[str, Fact]] = {}  # those measured so far
+        self._timelines: dict[int, dict[int, KernelTimeline]] = {}  # by variant and iterations
         try:
             self.live = LiveVariants(self.contents, self.in_progress, self._forget)
         except UserError:
@@ -91,6 +93,7 @@ class Workspace(StageReader):
         """Forget what was computed from variants that changed."""
         for id_ in ids:
             self._facts.pop(id_, None)
+            self._timelines.pop(id_, None)
         if "estimates" in vars(self):
             self.estimates.forget(ids)
 
@@ -400,6 +403,27 @@ class Workspace(StageReader):
         from irscope.workspace.variant_registers import variant_registers
 
         return variant_registers(self, variant, stage)
+
+    def kernel_timeline(self, variant: Variant, iterations: int = 4) -> KernelTimeline:
+        """Return what is in flight when in one program of a variant, and what waits for what.
+
+        `iterations` is how many iterations of the steady state it has, with those before and after. Takes
+        0.05 to 0.5 s the first time. If there is no timeline, `notes` say why.
+        """
+        timelines = self._timelines.setdefault(variant.id, {})
+        if iterations not in timelines:
+            from irscope.estimating.kernel_timeline import kernel_timeline
+            from irscope.layouts.convert import triton_version
+            from irscope.model.kernel_timeline import KernelTimeline
+
+            version = triton_version(variant.toolchain.versions.get("triton", ""))
+            try:
+                document = self.document(variant, "ttgir")
+            except UserError as error:
+                timelines[iterations] = KernelTimeline(notes=(f"no timeline: {error}",))
+            else:
+                timelines[iterations] = kernel_timeline(document, variant.target, version, iterations)
+        return timelines[iterations]
 
     def passes(self, variant: Variant) -> list[PassStep]:
         """Return the compiler's passes of a variant in order; none if they were not recorded."""

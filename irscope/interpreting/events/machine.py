@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -50,6 +50,9 @@ from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
+
+if TYPE_CHECKING:
+    from irscope.interpreting.events.recorder import EventRecorder
 
 # What an integer argument is at first. If loops have few iterations, so that they do not come back to a
 # buffer often enough, a larger one is tried; if they have too many, a smaller one.
@@ -155,10 +158,13 @@ class EventInterpreter(StageInterpreter):
     `trips` are the iterations of the longest loop that copies or multiplies asynchronously; -1 without one.
     """
 
-    def __init__(self, program: StageProgram, number: int) -> None:
+    def __init__(
+        self, program: StageProgram, number: int, recorder: EventRecorder | None = None
+    ) -> None:
         limits = ExecutionLimits(_STEPS, 1 << 60)
         super().__init__(program, cast(Domain, _OpaqueDomain(self)), KernelLaunch({}, (1, 1, 1)), limits)
         self.number = number
+        self.recorder = recorder
         # Later Tritons fence copies by cp.async, earlier ones do not.
         self.order = EventOrder((THREAD, COPY) if program.triton >= _FENCED_COPIES else (THREAD,))
         warps = re.search(r'"ttg\.num-warps" = (\d+)', program.document.text)
@@ -207,6 +213,14 @@ class EventInterpreter(StageInterpreter):
         return self.thread.visits.get(step.line, 1) - 1
 
     def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
+        thread, before = self.thread, self.thread.known
+        results = self._perform(step, operands)
+        if self.recorder is not None:
+            learned = thread.known & ~before
+            self.recorder.executed(thread, step, operands, results, learned, self.order.new_bit)
+        return results
+
+    def _perform(self, step: Op, operands: Sequence[Item]) -> Results:
         thread = self.thread
         thread.visits[step.line] = thread.visits.get(step.line, 0) + 1
         handler = EVENTS.get(step.opcode)
@@ -231,7 +245,17 @@ class EventInterpreter(StageInterpreter):
         for item in buffers:
             if isinstance(item, Buffer):
                 self.order.access(self.thread, step, item, write, engine, bit)
+                if self.recorder is not None:
+                    self.recorder.accessed(item, write, engine, bit)
         return bit
+
+    def arrive(self, step: Op, barrier: PhaseBarrier, mask: int, count: int = 1) -> None:
+        """Arrive at a barrier `count` times when `mask` and all that the thread knows of have happened."""
+        if self.recorder is not None:
+            bit = self.order.new_bit()
+            self.recorder.arrived(self.thread, step, barrier, bit)
+            mask |= bit
+        self.order.arrive(self.thread, step, barrier, mask | self.thread.known, count)
 
     def barrier(self, item: Item, step: Op) -> PhaseBarrier:
         """Return the barrier in a buffer; report one that was not initialized, and stop."""
@@ -280,7 +304,10 @@ class EventInterpreter(StageInterpreter):
                 raise _DeadlockError("a barrier's phase never ends", step)
             yield step
         thread.waiting = None
+        before = thread.known
         self.order.passed(thread, step, barrier, target)
+        if self.recorder is not None:
+            self.recorder.passed(thread, step, barrier, target - 1, thread.known & ~before)
         return []
 
     def _specialize(self, step: Op, frame: Frame) -> Execution:
@@ -299,6 +326,7 @@ class EventInterpreter(StageInterpreter):
                 name, parent.known, warps[number - 1] if 0 < number <= len(warps) else parent.warps
             )
             running.append((thread, self.block(region, Frame(values))))
+        self._join([parent], [thread for thread, _ in running], step)
         running[0][0].visits = parent.visits
         ended: list[LogicalThread] = []
         results: Results = []
@@ -321,8 +349,21 @@ class EventInterpreter(StageInterpreter):
         for thread in ended:
             parent.known |= thread.known
             parent.stores += thread.stores
+        self._join(ended, [parent], step)
         self.thread, self.threads = parent, [parent]
         return results
+
+    def _join(self, before: Sequence[LogicalThread], after: Sequence[LogicalThread], step: Op) -> None:
+        """Record that threads go on when others have come to this operation."""
+        if self.recorder is None:
+            return
+        bits = 0
+        for thread in before:
+            bit = self.order.new_bit()
+            self.recorder.joined(thread, step, bit)
+            bits |= bit
+        for thread in after:
+            self.recorder.joined(thread, step, needs=bits)
 
     def _partition_warps(self, step: Op) -> list[int]:
         lines = self.program.document.lines

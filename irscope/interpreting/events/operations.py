@@ -164,7 +164,7 @@ def _arrive_after_copies(machine: EventInterpreter, step: Op, operands: Sequence
     for group in thread.groups:
         mask |= group
     if step.flag("noIncrement"):
-        machine.order.arrive(thread, step, barrier, mask, thread.warps * _THREADS_PER_WARP)
+        machine.arrive(step, barrier, mask, thread.warps * _THREADS_PER_WARP)
     else:
         barrier.gathered |= mask
     return []
@@ -211,7 +211,7 @@ def _tdm_load(machine: EventInterpreter, step: Op, operands: Sequence[Item]) -> 
     bit = machine.bit_of(step, targets, True, COPY)
     machine.thread.stores.append(bit)
     for item in barriers:
-        machine.order.arrive(machine.thread, step, machine.barrier(item, step), bit | machine.thread.known)
+        machine.arrive(step, machine.barrier(item, step), bit)
     return [opaque(_TOKEN, bit) for _ in step.results]
 
 
@@ -248,14 +248,14 @@ def _expect(machine: EventInterpreter, step: Op, operands: Sequence[Item]) -> Re
     barrier = machine.barrier(operands[0], step)
     if _holds(operands):
         barrier.bytes += _literal(step, "size", 0)
-        machine.order.arrive(machine.thread, step, barrier, machine.thread.known)
+        machine.arrive(step, barrier, 0)
     return []
 
 
 def _arrive(machine: EventInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     barrier = machine.barrier(operands[0], step)
     if _holds(operands):
-        machine.order.arrive(machine.thread, step, barrier, machine.thread.known, _literal(step, "count", 1))
+        machine.arrive(step, barrier, 0, _literal(step, "count", 1))
     return [None] * len(step.results)
 
 
@@ -314,8 +314,7 @@ def _tmem_copy(machine: EventInterpreter, step: Op, operands: Sequence[Item]) ->
 def _commit_products(machine: EventInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     barrier = machine.barrier(operands[0], step)
     if _holds(operands):
-        thread = machine.thread
-        machine.order.arrive(thread, step, barrier, thread.known | thread.tensor_products)
+        machine.arrive(step, barrier, machine.thread.tensor_products)
     return []
 
 

@@ -1,0 +1,413 @@
+"""The timeline of a program in cycles: a clock for each partition and engine that its events go through.
+
+    copy a[2]    issued ....way to shared memory.... + latency    -> may be waited for
+    product      max(issued, the tensor cores are free) + cycles  -> may be waited for
+    wait         max(the warps come, what they wait for has ended)
+
+The program has its multiprocessor for itself; loads are answered after `MEMORY` cycles. The rates are those of
+the device, the cycles of single instructions those of `latency` and the fitted constants.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
+from irscope.estimating.latency import LATENCIES, TENSOR_COPY
+from irscope.estimating.work import REPLAYED
+from irscope.interpreting.events.recorder import RecordedEvent, RecordedThread, Recording, record_events
+from irscope.interpreting.runtime_values import size_in_bytes
+from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.unanswered import UnansweredError
+from irscope.languages.document import Document
+from irscope.layouts.convert import Version
+from irscope.model import Target
+from irscope.model.kernel_timeline import Dependency, KernelTimeline, Lane, Slack, Span, SpanKind
+from irscope.model.text import pluralize
+from irscope.targets import CUDA
+
+MEMORY = REPLAYED[1]
+_WARP, _WAVEFRONT = 32, 128
+# An access has up to 16 bytes, so that code computes an address or a mask for every eighth element of 16 bits.
+_PER_ACCESS = 8
+_SPECIAL = re.compile(r"math\.(?!abs|fma|floor|ceil)|divf|precise_|approx_|extern_elementwise")
+# What only renames registers, or is computed once for all iterations.
+_FREE = re.compile(
+    r"tt\.(?:splat|broadcast|expand_dims|make_range|reshape|trans|join|split|unsplat|bitcast)|arith\.constant|"
+    r"ttg\.(?:memdesc|local_alloc|local_dealloc|warp_specialize|async_commit)|ub\.|ttng\.(?:init_|inval_|tmem_alloc)"
+)
+
+
+@dataclass
+class _Warps:
+    """The warps of a partition: their time, the next event, and the work that is not in a span yet."""
+
+    recorded: RecordedThread
+    lane: int
+    time: float = 0.0
+    position: int = 0
+    last: int = -1
+    work: Span | None = None
+    ready: float = 0.0
+    released_by: int = -1
+
+
+@dataclass
+class _Engine:
+    """An engine that does one thing after the other; it is free again at `time`, after the span `last`."""
+
+    time: float = 0.0
+    last: int = -1
+    # When it was free after the latest work for each iteration.
+    by_iteration: dict[int, float] = field(default_factory=dict)
+
+
+class _Clock:
+    """Gives each event of a recording its cycles."""
+
+    def __init__(self, recording: Recording, lanes: Sequence[Lane], device: DeviceRates) -> None:
+        self.spans: list[Span] = []
+        self.dependencies: list[Dependency] = []
+        # By span: what it began or, if it is a wait, went on after; -1 for nothing.
+        self.causes: list[int] = []
+        # When the first wait for a span began.
+        self.first_uses: dict[int, float] = {}
+        self.backlogs: dict[int, float] = {}
+        self._device = device
+        self._constants: Constants = shipped_fit(device.name).values
+        self._engines = {"copies": _Engine(), "tensor cores": _Engine(), "stores": _Engine()}
+        self._engine_lanes = {lane.engine: number for number, lane in enumerate(lanes)}
+        # When an event ended, and its span.
+        self._ends: dict[int, tuple[float, int]] = {}
+        by_partition = {lane.partition: n for n, lane in enumerate(lanes) if lane.engine == "warps"}
+        self._warps = [
+            _Warps(thread, by_partition.get(thread.name, 0)) for thread in recording.threads if thread.events
+        ]
+
+    def run(self) -> None:
+        """Let the event go on whose time is the earliest, until none is left."""
+        while True:
+            ready = [warps for warps in self._warps if self._is_ready(warps)]
+            if not ready:
+                break
+            warps = min(ready, key=lambda item: max(item.time, item.ready))
+            event = warps.recorded.events[warps.position]
+            warps.position += 1
+            self._go_on(warps, event)
+            warps.ready, warps.released_by = 0.0, -1
+        for warps in self._warps:
+            self._end_work(warps)
+
+    def _is_ready(self, warps: _Warps) -> bool:
+        """Return True if all that the next event needs is known; note when the last of it ends."""
+        events = warps.recorded.events
+        if warps.position >= len(events):
+            return False
+        needs = events[warps.position].needs
+        while needs:
+            known = self._ends.get(needs[-1])
+            if known is None:
+                return False
+            needs.pop()
+            end, span = known
+            if span >= 0 and end >= warps.ready:
+                warps.released_by = span
+            warps.ready = max(warps.ready, end)
+            if span >= 0:
+                self.first_uses.setdefault(span, warps.time)
+        return True
+
+    def _go_on(self, warps: _Warps, event: RecordedEvent) -> None:
+        if event.kind == "wait":
+            self._wait(warps, event)
+        else:
+            if warps.ready > warps.time:
+                self._wait(warps, replace(event, kind="wait", buffers=(), needs=[], bit=-1))
+            if event.kind == "compute":
+                self._compute(warps, event)
+            elif event.asynchronous or event.kind == "product":
+                self._start(warps, event)
+            else:
+                self._access(warps, event)
+        if event.bit >= 0:
+            self._ends.setdefault(event.bit, (warps.time, -1))
+
+    # The warps.
+
+    def _wait(self, warps: _Warps, event: RecordedEvent) -> None:
+        self._end_work(warps)
+        blocked = warps.ready > warps.time
+        releasing = self.spans[warps.released_by] if warps.released_by >= 0 else None
+        if event.iteration < 0 and releasing is not None:
+            event.iteration = releasing.iteration
+        cause = warps.released_by if blocked else warps.last
+        self._add(warps.lane, event, warps.time, max(warps.time, warps.ready), warps, cause)
+        warps.time = max(warps.time, warps.ready)
+        if releasing is not None:
+            self.dependencies.append(Dependency(warps.released_by, warps.last))
+        if event.step.opcode.endswith("async_wait"):
+            # All warps must have waited before one may read what others have copied.
+            self._work(warps, event, self._barrier(warps))
+
+    def _compute(self, warps: _Warps, event: RecordedEvent) -> None:
+        self._work(warps, event, self._cycles_of_work(event, warps))
+
+    def _work(self, warps: _Warps, event: RecordedEvent, cycles: float) -> None:
+        """Add cycles to the work that no span of its own shows."""
+        if not cycles:
+            return
+        if warps.work is None:
+            line, source_line = event.step.line + 1, event.step.source_line
+            warps.work = Span(
+                warps.lane, "compute", warps.time, warps.time, event.iteration,
+                stage_line=line, source_line=source_line, issued=warps.time,
+            )  # fmt: skip
+        warps.time += cycles
+        iteration = max(warps.work.iteration, event.iteration)
+        warps.work = replace(warps.work, end=warps.time, iteration=iteration)
+
+    def _end_work(self, warps: _Warps) -> None:
+        if warps.work is not None:
+            self._append(warps.work, warps.last)
+            warps.last, warps.work = len(self.spans) - 1, None
+
+    def _access(self, warps: _Warps, event: RecordedEvent) -> None:
+        """Let the warps read or write a buffer, store to global memory, or arrive at a barrier."""
+        self._end_work(warps)
+        cycles = self._issue(1, warps)
+        if event.kind in ("read", "write"):
+            wavefronts = event.size / _WAVEFRONT * self._constants["shared wavefront"]
+            cycles = wavefronts + LATENCIES["LDS" if event.kind == "read" else "STS"]
+        elif event.kind == "store":
+            stored = max((_bytes(type_) for type_ in event.types), default=0)
+            cycles = stored / 32 * self._constants["store sector"]
+        elif event.kind == "arrive":
+            cycles = 0.0
+        self._add(warps.lane, event, warps.time, warps.time + cycles, warps, warps.last)
+        warps.time += cycles
+        if event.bit >= 0:
+            self._ends[event.bit] = warps.time, warps.last
+
+    # The engines.
+
+    def _start(self, warps: _Warps, event: RecordedEvent) -> None:
+        """Start a copy, a load or a product; the warps go on unless it is theirs."""
+        instructions = 1.0 if "tma" in event.step.opcode or event.kind == "product" else event.size / 512
+        self._work(warps, event, self._issue(max(1.0, instructions), warps))
+        self._end_work(warps)
+        issued = warps.time
+        if event.kind == "product":
+            engine, lane = self._engines["tensor cores"], self._engine_lanes["tensor cores"]
+            start = max(issued, engine.time)
+            busy = end = start + self._product_cycles(event)
+        else:
+            lane, start = self._engine_lanes["copies"], issued
+            engine = self._engines["stores" if event.kind == "store" else "copies"]
+            busy = end = max(issued, engine.time) + event.size / self._way()
+            if event.kind != "store":
+                end += MEMORY + (TENSOR_COPY if "tma" in event.step.opcode else 0)
+        cause = engine.last if engine.time > issued else warps.last
+        span = self._add(lane, event, start, end, None, cause, issued)
+        earlier = [time for iteration, time in engine.by_iteration.items() if iteration < event.iteration]
+        self.backlogs[span] = max(0.0, max(earlier, default=0.0) - issued)
+        engine.by_iteration[event.iteration] = busy
+        engine.time, engine.last = busy, span
+        if event.bit >= 0:
+            self._ends[event.bit] = end, span
+        if not event.asynchronous:
+            warps.time, warps.last = end, span
+
+    def _way(self) -> float:
+        """Return the bytes per cycle that L2 delivers to one multiprocessor if all ask."""
+        return self._device.l2 / (self._device.clock * self._device.multiprocessors)
+
+    def _product_cycles(self, event: RecordedEvent) -> float:
+        """Return how long a product occupies the tensor cores: multiply-adds at the rate of its type."""
+        if len(event.types) < 2 or not (event.types[0].shape and event.types[1].shape):
+            return 0.0
+        first, second = event.types[:2]
+        bits = max(4, 8 * size_in_bytes(first.element))
+        work = prod(first.shape) * second.shape[-1] * bits / 16
+        grouped = "warp_group" in event.step.opcode or "gen5" in event.step.opcode
+        slower = self._constants["mma"] if self._device.warp_groups and not grouped else 1.0
+        return work * slower / self._device.tensor
+
+    # Cycles of the warps' own work.
+
+    def _issue(self, instructions: float, warps: _Warps) -> float:
+        """Return the cycles to issue so many instructions of a warp on four schedulers, or on fewer."""
+        return instructions * self._constants["issue"] * 4 / max(1, min(4, warps.recorded.warps))
+
+    def _barrier(self, warps: _Warps) -> float:
+        return self._constants["barrier"] + self._constants["barrier per warp"] * warps.recorded.warps
+
+    def _cycles_of_work(self, event: RecordedEvent, warps: _Warps) -> float:
+        step = event.step
+        if _FREE.match(step.opcode):
+            return 0.0
+        type_ = max(event.types, key=lambda item: prod(item.shape), default=None)
+        if type_ is None or type_.kind != "tensor":
+            return self._issue(warps.recorded.warps, warps)
+        instructions = prod(type_.shape) / _WARP
+        if step.opcode == "ttg.convert_layout":
+            wavefronts = 2 * _bytes(type_) / _WAVEFRONT * self._constants["shared wavefront"]
+            return wavefronts + self._barrier(warps) + LATENCIES["LDS"] + LATENCIES["STS"]
+        if step.opcode in ("tt.reduce", "tt.scan"):
+            return self._issue(instructions, warps) + 5 * LATENCIES["SHFL"] + self._barrier(warps)
+        if _SPECIAL.search(step.opcode):
+            return instructions * self._constants["special"]
+        if not re.match(r"(?:b?f|tf)\d", type_.element):
+            instructions /= _PER_ACCESS
+        return self._issue(max(instructions, warps.recorded.warps), warps)
+
+    # Spans.
+
+    def _add(
+        self,
+        lane: int,
+        event: RecordedEvent,
+        start: float,
+        end: float,
+        warps: _Warps | None,
+        cause: int,
+        issued: float | None = None,
+    ) -> int:
+        span = Span(
+            lane, event.kind, start, end, event.iteration, event.buffers, event.barrier, event.phase,
+            event.step.line + 1, event.step.source_line, start if issued is None else issued,
+        )  # fmt: skip
+        self._append(span, cause)
+        if warps is not None:
+            warps.last = len(self.spans) - 1
+        return len(self.spans) - 1
+
+    def _append(self, span: Span, cause: int) -> None:
+        self.spans.append(span)
+        self.causes.append(cause)
+
+
+def kernel_timeline(
+    document: Document, target: Target, triton: Version, iterations: int = 4
+) -> KernelTimeline:
+    """Return the timeline of the final TTGIR over `iterations` of the steady state, and what is around it.
+
+    Never raises for what a stage contains: `notes` say why there is no timeline.
+    """
+    try:
+        program = StageProgram(document, triton)
+        if re.search(r'"ttg\.num-ctas" = (?!1 )\d', document.text):
+            return KernelTimeline(notes=("no timeline: clusters of several CTAs",))
+        recording = record_events(program, iterations + 2)
+        depth = _depth(recording)
+        if depth != 1:
+            recording = record_events(program, iterations + 2 * depth)
+    except UnansweredError as error:
+        line = f"line {error.step.line + 1} of the stage: " if error.step else ""
+        return KernelTimeline(notes=(f"no timeline: {line}{error.reason}",))
+    except RecursionError:
+        return KernelTimeline(notes=("no timeline: the stage is nested too deeply",))
+    device = next((item for item in DEVICES.values() if item.target == str(target)), None)
+    lanes = tuple(_lanes(recording))
+    clock = _Clock(recording, lanes, device or H100)
+    clock.run()
+    notes = [*_notes(recording)]
+    if device is None:
+        notes.append(f"irscope has no rates of {target}: those of the {H100.name} are used")
+    return _timeline(clock, lanes, recording, depth, tuple(notes))
+
+
+def _lanes(recording: Recording) -> Iterator[Lane]:
+    events = [event for thread in recording.threads for event in thread.events]
+    several = len(recording.threads) > 1
+    for thread in recording.threads:
+        if thread.name or not several:
+            yield Lane("warps", thread.name, thread.warps, thread.registers)
+    if any(event.asynchronous and event.kind != "product" for event in events):
+        yield Lane("copies")
+    if any(event.kind == "product" for event in events):
+        yield Lane("tensor cores")
+
+
+def _depth(recording: Recording) -> int:
+    """Return how many iterations are copied ahead before the first product can begin."""
+    slots: dict[str, set[str]] = defaultdict(set)
+    for thread in recording.threads:
+        for event in thread.events:
+            if event.kind in ("copy", "write") and event.iteration >= 0:
+                for name in event.buffers:
+                    slots[name.partition("[")[0]].add(name)
+    return max((len(names) for names in slots.values()), default=1)
+
+
+def _notes(recording: Recording) -> Iterator[str]:
+    for hazard in recording.hazards:
+        trace = "; ".join(hazard.trace)
+        yield f"{hazard.kind}: {hazard.message}{f' ({trace})' if trace else ''}; `irscope lint` says more"
+    if not recording.iterations:
+        yield "no loop of the kernel loads data: all is shown once"
+
+
+def _timeline(
+    clock: _Clock, lanes: tuple[Lane, ...], recording: Recording, depth: int, notes: tuple[str, ...]
+) -> KernelTimeline:
+    spans = clock.spans
+    ends = _iteration_ends(spans)
+    last = max(ends, default=0)
+    first = min(depth, max(0, last - 1))
+    steady = first, max(first, last - depth)
+    period = 0.0
+    if steady[1] > steady[0] and steady[0] in ends:
+        period = (ends[steady[1]] - ends[steady[0]]) / (steady[1] - steady[0])
+    for index in _critical_path(clock, steady):
+        spans[index] = replace(spans[index], critical=True)
+    return KernelTimeline(
+        lanes, tuple(spans), tuple(clock.dependencies), tuple(_slacks(clock, steady)), steady, period,
+        "ttgir", notes,
+    )  # fmt: skip
+
+
+def _iteration_ends(spans: Sequence[Span]) -> Mapping[int, float]:
+    """Return when the products of each iteration end; without products, its copies or loads."""
+    kinds: tuple[tuple[SpanKind, ...], ...] = (("product",), ("copy", "load"))
+    for chosen in kinds:
+        ends: dict[int, float] = {}
+        for span in spans:
+            if span.kind in chosen and span.iteration >= 0:
+                ends[span.iteration] = max(ends.get(span.iteration, 0.0), span.end)
+        if ends:
+            return ends
+    return {}
+
+
+def _critical_path(clock: _Clock, steady: tuple[int, int]) -> Iterator[int]:
+    """Walk back from the end of the steady state through what each span had to wait for."""
+    spans = clock.spans
+    kinds = ("product",) if any(span.kind == "product" for span in spans) else ("copy", "load")
+    last = [index for index, span in enumerate(spans) if span.kind in kinds and span.iteration == steady[1]]
+    index = max(last, key=lambda number: spans[number].end, default=-1)
+    while index >= 0:
+        yield index
+        index = clock.causes[index]
+
+
+def _slacks(clock: _Clock, steady: tuple[int, int]) -> Iterator[Slack]:
+    """Yield what the schedule leaves between issue and first use, per line and buffer."""
+    groups: dict[tuple[SpanKind, str, int], list[tuple[float, float]]] = defaultdict(list)
+    for index, used in clock.first_uses.items():
+        span = clock.spans[index]
+        if span.kind not in ("copy", "load", "product") or not steady[0] <= span.iteration <= steady[1]:
+            continue
+        name = span.buffers[0].partition("[")[0] if span.buffers else ""
+        needed = span.end - span.issued - clock.backlogs.get(index, 0.0)
+        groups[span.kind, name, span.source_line].append((max(0.0, used - span.issued), needed))
+    for (kind, name, line), pairs in groups.items():
+        in_flight, needed = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        yield Slack(kind, name, line, in_flight, needed)
+
+
+def _bytes(type_: Type) -> int:
+    return prod(type_.shape) * size_in_bytes(type_.element) if type_.shape else 0

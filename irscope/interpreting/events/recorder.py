@@ -1,0 +1,323 @@
+"""Records what the logical threads of a stage do, in an order in which everything follows what it waits for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from irscope.interpreting.events.hazards import (
+    THREAD,
+    Hazard,
+    LogicalThread,
+    PhaseBarrier,
+    SharedAllocation,
+    slot_name,
+)
+from irscope.interpreting.events.machine import EventInterpreter
+from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size_in_bytes
+from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.unanswered import UnansweredError
+from irscope.languages.document import Location
+from irscope.model.kernel_timeline import SpanKind
+
+_NUMBER, _LARGEST_NUMBER, _MOST_TRIES = 256, 1 << 14, 2
+_LOADS = ("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", "tt.atomic_cas")
+_STORES = ("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw")
+_DOTS = ("tt.dot", "tt.dot_scaled")
+_LOOPS = ("scf.for", "scf.while")
+
+
+@dataclass(slots=True)
+class RecordedEvent:
+    """What a thread does: `bit` is the number of its end among all events, -1 if nothing can wait for it.
+
+    `needs` are the numbers of the events that must have ended before the thread goes on. `asynchronous`: an
+    engine does it, and the thread goes on at once. `size` counts the bytes that are copied, `types` are those
+    of its operands and results.
+    """
+
+    kind: SpanKind
+    thread: str
+    step: Op
+    bit: int = -1
+    needs: list[int] = field(default_factory=list)
+    iteration: int = -1
+    buffers: tuple[str, ...] = ()
+    barrier: str = ""
+    phase: int = -1
+    asynchronous: bool = False
+    size: int = 0
+    types: tuple[Type, ...] = ()
+
+
+@dataclass(slots=True)
+class RecordedThread:
+    """A logical thread: its warps, the registers that it requests per thread, and the events in its order."""
+
+    name: str
+    warps: int
+    registers: int = 0
+    events: list[RecordedEvent] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Origin:
+    """Where a tensor in registers comes from: its iteration, and the loads that bring it."""
+
+    value: RuntimeValue
+    iteration: int = -1
+    loads: int = 0
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The events of a stage by thread, how many iterations its data have, and the hazards among them."""
+
+    threads: tuple[RecordedThread, ...]
+    iterations: int
+    hazards: tuple[Hazard, ...]
+
+
+def record_events(program: StageProgram, iterations: int) -> Recording:
+    """Execute a program so that its main loop has about so many iterations. Raises UnansweredError."""
+    number = _NUMBER
+    best = _record(program, number)
+    for _ in range(_MOST_TRIES):
+        close = iterations <= best.iterations <= iterations + 1
+        if close or best.iterations <= 0 or best.hazards:
+            break
+        wanted = max(1, -(-number * iterations // best.iterations))
+        if wanted == number or wanted > _LARGEST_NUMBER:
+            break
+        try:
+            recording = _record(program, wanted)
+        except UnansweredError:
+            break
+        if recording.iterations < min(iterations, best.iterations):
+            break
+        number, best = wanted, recording
+    return best
+
+
+def _record(program: StageProgram, number: int) -> Recording:
+    recorder = EventRecorder(program)
+    machine = EventInterpreter(program, number, recorder)
+    machine.execute()
+    hazards = tuple(machine.order.hazards.values())
+    return Recording(tuple(recorder.threads.values()), recorder.iterations, hazards)
+
+
+class EventRecorder:
+    """The events of one program by thread; `iterations` counts those of the data that loops process."""
+
+    def __init__(self, program: StageProgram) -> None:
+        self.threads: dict[str, RecordedThread] = {}
+        self.iterations = 0
+        self._in_loops = frozenset(_places_in_loops(program.entry.steps, False))
+        self._accesses: list[tuple[int, Buffer, bool, str]] = []
+        self._arrivals: list[tuple[Op, PhaseBarrier, int, int]] = []
+        self._origins: dict[int, _Origin] = {}
+        self._counts: Counter[tuple[Location | int | None, int, str]] = Counter()
+        # The iteration of what a slot contains.
+        self._filled: dict[tuple[int, str], int] = {}
+        self._types: tuple[Type, ...] = ()
+        self._bits = 0  # those of events, not of phases
+
+    # What the interpreter tells.
+
+    def accessed(self, view: Buffer, write: bool, engine: str, bit: int) -> None:
+        """Note that the current operation accesses a buffer."""
+        self._accesses.append((bit, view, write, engine))
+
+    def arrived(self, thread: LogicalThread, step: Op, barrier: PhaseBarrier, bit: int) -> None:
+        """Record an arrival of a thread at a barrier."""
+        self._arrivals.append((step, barrier, bit, len(barrier.ends)))
+
+    def passed(
+        self, thread: LogicalThread, step: Op, barrier: PhaseBarrier, phase: int, learned: int
+    ) -> None:
+        """Record that a thread waited until a phase ended; `learned` are the bits that it did not know."""
+        iteration = self._count(step, barrier.home, thread.name)
+        self._add(
+            thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase
+        )
+
+    def joined(self, thread: LogicalThread, step: Op, bit: int = 0, needs: int = 0) -> None:
+        """Record the start or the end of partitions: a point in time that others wait for, or that waits."""
+        self._add(thread, "compute", step, bit, needs)
+        requested = step.numbers("requestedRegisters")
+        number = thread.name.removeprefix("partition")
+        if number.isdecimal() and int(number) < len(requested):
+            self.threads[thread.name].registers = requested[int(number)]
+
+    def executed(
+        self,
+        thread: LogicalThread,
+        step: Op,
+        operands: Sequence[Item],
+        results: Sequence[Item],
+        learned: int,
+        new_bit: Callable[[], int],
+    ) -> None:
+        """Record an operation; `learned` are the bits of which the thread did not know before."""
+        accesses, self._accesses = self._accesses, []
+        values = [item.type for item in operands if isinstance(item, (Buffer, RuntimeValue))]
+        self._types = (*values, *step.types)
+        origins = [self._origins[id(item)] for item in operands if id(item) in self._origins]
+        used = origins[:2] if step.opcode in _DOTS else origins
+        iteration = max((origin.iteration for origin in used), default=-1)
+        loads = 0
+        for origin in used:
+            loads |= origin.loads
+        empty = _is_empty(step, operands, origins)
+        if accesses:
+            iteration = self._access(thread, step, accesses, origins, iteration, loads)
+            learned &= ~accesses[0][0]
+        elif step.opcode in _LOADS and not empty:
+            iteration = self._count(step, None)
+            bit = new_bit()
+            self._add(
+                thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step)
+            )
+            loads = bit
+        elif step.opcode in _STORES:
+            if not empty:
+                self._add(thread, "store", step, needs=loads, iteration=iteration)
+        elif step.opcode in _DOTS:
+            self._add(thread, "product", step, needs=loads, iteration=iteration)
+            loads = 0
+        elif not learned and "barrier" not in step.opcode and "wait" not in step.opcode:
+            self._add(thread, "compute", step, needs=_used(step, loads), iteration=iteration)
+            loads = loads if not _used(step, loads) else 0
+        self._add_arrivals(thread)
+        if learned or step.opcode.endswith(("async_wait", "dot_wait", "store_wait", "tdm_wait")):
+            self._add(thread, "wait", step, needs=learned)
+        for item in results:
+            if isinstance(item, RuntimeValue) and not item.known and id(item) not in self._origins:
+                self._origins[id(item)] = _Origin(item, iteration, loads, empty)
+
+    def _access(
+        self,
+        thread: LogicalThread,
+        step: Op,
+        accesses: list[tuple[int, Buffer, bool, str]],
+        origins: list[_Origin],
+        iteration: int,
+        loads: int,
+    ) -> int:
+        """Record accesses of buffers by one operation; return the iteration of what it accesses."""
+        bit, view, write, engine = accesses[0]
+        is_product = "dot" in step.opcode or "mma" in step.opcode or step.opcode == "ttng.tmem_copy"
+        asynchronous = engine != THREAD
+        kind: SpanKind = "write" if write else "read"
+        if is_product:
+            kind = "product"
+        elif asynchronous:
+            kind = "copy" if write else "store"
+        if kind == "copy" and any(origin.empty for origin in origins):
+            # Past the end of the loop, the mask is false.
+            self._add(thread, "compute", step, bit)
+            return iteration
+        if kind == "copy" or (kind == "write" and iteration < 0):
+            iteration = self._count(step, view.cell)
+        elif kind != "write":
+            filled = [self._filled.get(_slot(item), -1) for _, item, writes, _ in accesses if not writes]
+            iteration = max([iteration, *filled])
+        for _, item, writes, _ in accesses:
+            if writes:
+                self._filled[_slot(item)] = iteration
+        self._add(
+            thread, kind, step, bit, loads, iteration, tuple(slot_name(item) for _, item, _, _ in accesses),
+            asynchronous=asynchronous, size=sum(item.data.nbytes for _, item, _, _ in accesses),
+        )  # fmt: skip
+        return iteration
+
+    def _add_arrivals(self, thread: LogicalThread) -> None:
+        for step, barrier, bit, phase in self._arrivals:
+            iteration = self._count(step, barrier.home, thread.name)
+            self._add(thread, "arrive", step, bit, iteration=iteration, barrier=barrier.name, phase=phase)
+        self._arrivals.clear()
+
+    def _count(self, step: Op, home: object, thread: str = "") -> int:
+        """Return how often an operation at this location, in a loop or moved out of it, used an allocation.
+
+        Waits and arrivals are counted by thread, and say nothing about the iterations of the data.
+        """
+        place = step.location if step.location in self._in_loops else step.line
+        if place not in self._in_loops:
+            return -1
+        key = (place, id(home), thread)
+        self._counts[key] += 1
+        if not thread:
+            self.iterations = max(self.iterations, self._counts[key])
+        return self._counts[key] - 1
+
+    def _add(
+        self,
+        thread: LogicalThread,
+        kind: SpanKind,
+        step: Op,
+        bit: int = 0,
+        needs: int = 0,
+        iteration: int = -1,
+        buffers: tuple[str, ...] = (),
+        barrier: str = "",
+        phase: int = -1,
+        asynchronous: bool = False,
+        size: int = 0,
+    ) -> None:
+        recorded = self.threads.setdefault(thread.name, RecordedThread(thread.name, thread.warps))
+        event = RecordedEvent(
+            kind, thread.name, step, bit.bit_length() - 1, [*_numbers_of(needs & self._bits)], iteration,
+            buffers, barrier, phase, asynchronous, size, self._types,
+        )  # fmt: skip
+        self._bits |= bit
+        recorded.events.append(event)
+
+
+def _slot(view: Buffer) -> tuple[int, str]:
+    return id(view.cell), slot_name(view)
+
+
+def _numbers_of(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def _used(step: Op, loads: int) -> int:
+    """Return the loads that an operation needs: moving a tensor to another name or shape needs none."""
+    return 0 if step.opcode.startswith(("tt.trans", "tt.reshape", "tt.expand", "tt.broadcast")) else loads
+
+
+def _is_empty(step: Op, operands: Sequence[Item], origins: Sequence[_Origin]) -> bool:
+    """Return True for a mask without true elements, and for an operation that has one."""
+    if step.opcode == "tt.splat":
+        item = operands[0]
+        is_mask = step.types[0].element == "i1"
+        return is_mask and isinstance(item, RuntimeValue) and item.known and not item.number
+    masked = ("arith.andi", "tt.broadcast", "ttg.convert_layout", *_LOADS, *_STORES)
+    return step.opcode in masked and any(origin.empty for origin in origins)
+
+
+def _bytes(step: Op) -> int:
+    count = 0
+    for type_ in step.types[:1]:
+        count = size_in_bytes(type_.element)
+        for length in type_.shape:
+            count *= length
+    return count
+
+
+def _places_in_loops(steps: Sequence[Op], inside: bool) -> Iterator[Location | int]:
+    """Yield the locations of operations in loops, and their lines of the stage."""
+    for step in steps:
+        if inside:
+            yield step.line
+            if step.location is not None:
+                yield step.location
+        for region in step.regions:
+            yield from _places_in_loops(region.steps, inside or step.opcode in _LOOPS)
