@@ -100,14 +100,17 @@ def tracks(timeline: KernelTimeline) -> list[Track]:
         indices = [
             index
             for index, span in enumerate(spans)
-            if span.lane == number and not (lane.engine == "copies" and span.buffers)
+            if span.lane == number
+            and not (lane.engine == "copies" and span.buffers)
+            and (span.kind != "wait" or span.end > span.start)
         ]
         for row, packed in enumerate(_packed(spans, indices)):
             rows.append(Track(lane.name if not row else "", packed))
     rows += _slot_tracks(timeline)
-    if critical := [index for index, span in enumerate(spans) if span.critical]:
-        packed_rows = enumerate(_packed(spans, critical))
-        rows += [Track("" if row else "critical", part, "critical path") for row, part in packed_rows]
+    # A wait on the path lasts as long as what it waits for, which is on the path as well.
+    if critical := [index for index, span in enumerate(spans) if span.critical and span.kind != "wait"]:
+        in_order = sorted(critical, key=lambda index: spans[index].start)
+        rows.append(Track("critical", tuple(in_order), "critical path"))
     return rows
 
 
@@ -340,7 +343,7 @@ def span_text(timeline: KernelTimeline, index: int) -> str:
     if span.critical:
         texts.append("on the critical path")
     for item in timeline.dependencies:
-        if item.waiting == index:
+        if item.waiting == index and span.end > span.start:
             texts.append(f"waits for {_cause(span, timeline.spans[item.releasing])}")
         elif item.releasing == index:
             waiting = timeline.spans[item.waiting]
@@ -410,11 +413,19 @@ def _figures(slack: Slack) -> tuple[str, str]:
 
 def _what(equal: Sequence[Slack], one: str, several: str) -> str:
     """Return what the slacks are about, with a verb: "the copies of a (line 40) and b (line 41) are"."""
-    names = [f"{slack.name}{f' (line {slack.source_line})' if slack.source_line else ''}" for slack in equal]
+    names = [_slack_name(slack) for slack in equal]
     if len(names) == 1:
         return f"the {equal[0].kind} of {names[0]} {one}"
     kind = {"copy": "copies"}.get(equal[0].kind, f"{equal[0].kind}s")
     return f"the {kind} of {', '.join(names[:-1])} and {names[-1]} {several}"
+
+
+def _slack_name(slack: Slack) -> str:
+    """Return what a copy fills, with its line; of a product and a load to registers, only the line."""
+    line = f"line {slack.source_line}"
+    if slack.kind != "copy" or not slack.name:
+        return line
+    return f"{slack.name} ({line})" if slack.source_line else slack.name
 
 
 def _hidden(slack: Slack) -> str:
@@ -434,7 +445,7 @@ def _wait_cycles(timeline: KernelTimeline) -> dict[tuple[str, str], float]:
     cycles_by_cause: dict[tuple[str, str], float] = {}
     for index, span in enumerate(timeline.spans):
         cycles = min(span.end, steady[1]) - max(span.start, steady[0])
-        if span.kind == "wait" and cycles > 0:
+        if span.kind == "wait" and cycles > 0 and (span.barrier or index in releasing):
             lane = timeline.lanes[span.lane]
             who = f"{lane.name} waits" if lane.partition else f"the {lane.name} wait"
             key = who, _cause(span, releasing.get(index))
@@ -448,7 +459,7 @@ def _cause(wait: Span, releasing: Span | None) -> str:
     """Say what a wait is for: "the product of line 32 (barrier done)"."""
     barrier = f"barrier {without_slot(wait.barrier)}" if wait.barrier else ""
     if releasing is None:
-        return barrier or "something that is not shown"
+        return barrier
     names = ", ".join(dict.fromkeys(map(without_slot, releasing.buffers))) if releasing.kind == "copy" else ""
     line = f" of line {releasing.source_line}" if releasing.source_line else ""
     return f"the {releasing.kind}{f' of {names}' if names else line}{f' ({barrier})' if barrier else ''}"

@@ -158,9 +158,7 @@ class EventInterpreter(StageInterpreter):
     `trips` are the iterations of the longest loop that copies or multiplies asynchronously; -1 without one.
     """
 
-    def __init__(
-        self, program: StageProgram, number: int, recorder: EventRecorder | None = None
-    ) -> None:
+    def __init__(self, program: StageProgram, number: int, recorder: EventRecorder | None = None) -> None:
         limits = ExecutionLimits(_STEPS, 1 << 60)
         super().__init__(program, cast(Domain, _OpaqueDomain(self)), KernelLaunch({}, (1, 1, 1)), limits)
         self.number = number

@@ -140,9 +140,7 @@ class EventRecorder:
     ) -> None:
         """Record that a thread waited until a phase ended; `learned` are the bits that it did not know."""
         iteration = self._count(step, barrier.home, thread.name)
-        self._add(
-            thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase
-        )
+        self._add(thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase)
 
     def joined(self, thread: LogicalThread, step: Op, bit: int = 0, needs: int = 0) -> None:
         """Record the start or the end of partitions: a point in time that others wait for, or that waits."""
@@ -178,9 +176,7 @@ class EventRecorder:
         elif step.opcode in _LOADS and not empty:
             iteration = self._count(step, None)
             bit = new_bit()
-            self._add(
-                thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step)
-            )
+            self._add(thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step))
             loads = bit
         elif step.opcode in _STORES:
             if not empty:
