@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Literal
 
 from irscope.document.blocks import Line, title
-from irscope.model.kernel_timeline import CONSUMERS, KernelTimeline, Slack, Span, SpanKind, without_slot
+from irscope.model.kernel_timeline import CONSUMERS, KernelTimeline, Lane, Slack, Span, SpanKind, without_slot
 from irscope.model.records import grouped
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.workspace.charts import axis_scale
@@ -346,8 +346,8 @@ def span_text(timeline: KernelTimeline, index: int) -> str:
         if item.waiting == index and span.end > span.start:
             texts.append(f"waits for {_cause(span, timeline.spans[item.releasing])}")
         elif item.releasing == index:
-            waiting = timeline.spans[item.waiting]
-            texts.append(f"{timeline.lanes[waiting.lane].name} goes on when it ends")
+            lane = timeline.lanes[timeline.spans[item.waiting].lane]
+            texts.append(f"{_who(lane, 'go', 'goes')} on when it ends")
     return one_line("; ".join(dict.fromkeys(texts)))
 
 
@@ -447,12 +447,16 @@ def _wait_cycles(timeline: KernelTimeline) -> dict[tuple[str, str], float]:
         cycles = min(span.end, steady[1]) - max(span.start, steady[0])
         if span.kind == "wait" and cycles > 0 and (span.barrier or index in releasing):
             lane = timeline.lanes[span.lane]
-            who = f"{lane.name} waits" if lane.partition else f"the {lane.name} wait"
-            key = who, _cause(span, releasing.get(index))
+            key = _who(lane, "wait", "waits"), _cause(span, releasing.get(index))
             share = cycles * timeline.period / (steady[1] - steady[0])
             cycles_by_cause[key] = cycles_by_cause.get(key, 0.0) + share
     longest = sorted(cycles_by_cause.items(), key=lambda item: -item[1])
     return {key: cycles for key, cycles in longest if round(cycles)}
+
+
+def _who(lane: Lane, warps: str, partition: str) -> str:
+    """Return a lane with a verb: "partition1 waits", "the warps wait"."""
+    return f"{lane.name} {partition}" if lane.partition else f"the {lane.name} {warps}"
 
 
 def _cause(wait: Span, releasing: Span | None) -> str:

@@ -19,6 +19,7 @@ from math import prod
 from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
 from irscope.estimating.latency import LATENCIES, TENSOR_COPY
 from irscope.estimating.work import REPLAYED
+from irscope.interpreting.events.hazards import line_of
 from irscope.interpreting.events.recorder import RecordedEvent, RecordedThread, Recording, record_events
 from irscope.interpreting.runtime_values import size_in_bytes
 from irscope.interpreting.stage_program import Op, StageProgram, Type
@@ -34,6 +35,9 @@ MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
 # An access has up to 16 bytes, so that code computes an address or a mask for every eighth element of 16 bits.
 _PER_ACCESS = 8
+_MOST_HAZARDS = 3
+# Work of fewer cycles, such as what issues a copy, has no span.
+_SHORTEST = 4.0
 _SPECIAL = re.compile(r"math\.(?!abs|fma|floor|ceil)|divf|precise_|approx_|extern_elementwise")
 # What only renames registers, or is computed once for all iterations.
 _FREE = re.compile(
@@ -131,6 +135,8 @@ class _Clock:
                 self._compute(warps, event)
             elif event.asynchronous or event.kind == "product":
                 self._start(warps, event)
+            elif event.kind == "arrive" and re.search("commit|mma", event.step.opcode):
+                self._arrive_after_products(warps, event)
             else:
                 self._access(warps, event)
         if event.bit >= 0:
@@ -161,7 +167,7 @@ class _Clock:
         if not cycles:
             return
         if warps.work is None:
-            line, source_line = event.step.line + 1, event.step.source_line
+            line, source_line = event.step.line + 1, line_of(event.step)
             warps.work = Span(
                 warps.lane, "compute", warps.time, warps.time, event.iteration,
                 stage_line=line, source_line=source_line, issued=warps.time,
@@ -171,9 +177,10 @@ class _Clock:
         warps.work = replace(warps.work, end=warps.time, iteration=iteration)
 
     def _end_work(self, warps: _Warps) -> None:
-        if warps.work is not None:
-            self._append(warps.work, warps.last)
-            warps.last, warps.work = len(self.spans) - 1, None
+        work, warps.work = warps.work, None
+        if work is not None and work.end - work.start >= _SHORTEST:
+            self._append(work, warps.last)
+            warps.last = len(self.spans) - 1
 
     def _access(self, warps: _Warps, event: RecordedEvent) -> None:
         """Let the warps read or write a buffer, store to global memory, or arrive at a barrier."""
@@ -221,6 +228,15 @@ class _Clock:
         if not event.asynchronous:
             warps.time, warps.last = end, span
 
+    def _arrive_after_products(self, warps: _Warps, event: RecordedEvent) -> None:
+        """Let the tensor cores arrive at a barrier when the products that were issued before have ended."""
+        self._end_work(warps)
+        engine = self._engines["tensor cores"]
+        end = max(warps.time, engine.time)
+        cause = engine.last if engine.time > warps.time else warps.last
+        span = self._add(self._engine_lanes["tensor cores"], event, end, end, None, cause, warps.time)
+        self._ends[event.bit] = end, span
+
     def _way(self) -> float:
         """Return the bytes per cycle that L2 delivers to one multiprocessor if all ask."""
         return self._device.l2 / (self._device.clock * self._device.multiprocessors)
@@ -249,6 +265,8 @@ class _Clock:
         step = event.step
         if _FREE.match(step.opcode):
             return 0.0
+        if step.opcode.endswith("barrier"):
+            return self._barrier(warps)
         type_ = max(event.types, key=lambda item: prod(item.shape), default=None)
         if type_ is None or type_.kind != "tensor":
             return self._issue(warps.recorded.warps, warps)
@@ -278,7 +296,7 @@ class _Clock:
     ) -> int:
         span = Span(
             lane, event.kind, start, end, event.iteration, event.buffers, event.barrier, event.phase,
-            event.step.line + 1, event.step.source_line, start if issued is None else issued,
+            event.step.line + 1, line_of(event.step), start if issued is None else issued,
         )  # fmt: skip
         self._append(span, cause)
         if warps is not None:
@@ -301,10 +319,7 @@ def kernel_timeline(
         program = StageProgram(document, triton)
         if re.search(r'"ttg\.num-ctas" = (?!1 )\d', document.text):
             return KernelTimeline(notes=("no timeline: clusters of several CTAs",))
-        recording = record_events(program, iterations + 2)
-        depth = _depth(recording)
-        if depth != 1:
-            recording = record_events(program, iterations + 2 * depth)
+        recording = record_events(program, iterations)
     except UnansweredError as error:
         line = f"line {error.step.line + 1} of the stage: " if error.step else ""
         return KernelTimeline(notes=(f"no timeline: {line}{error.reason}",))
@@ -317,7 +332,7 @@ def kernel_timeline(
     notes = [*_notes(recording)]
     if device is None:
         notes.append(f"irscope has no rates of {target}: those of the {H100.name} are used")
-    return _timeline(clock, lanes, recording, depth, tuple(notes))
+    return _timeline(clock, lanes, recording.depth, tuple(notes))
 
 
 def _lanes(recording: Recording) -> Iterator[Lane]:
@@ -328,23 +343,12 @@ def _lanes(recording: Recording) -> Iterator[Lane]:
             yield Lane("warps", thread.name, thread.warps, thread.registers)
     if any(event.asynchronous and event.kind != "product" for event in events):
         yield Lane("copies")
-    if any(event.kind == "product" for event in events):
+    if any(event.kind == "product" or "commit" in event.step.opcode for event in events):
         yield Lane("tensor cores")
 
 
-def _depth(recording: Recording) -> int:
-    """Return how many iterations are copied ahead before the first product can begin."""
-    slots: dict[str, set[str]] = defaultdict(set)
-    for thread in recording.threads:
-        for event in thread.events:
-            if event.kind in ("copy", "write") and event.iteration >= 0:
-                for name in event.buffers:
-                    slots[name.partition("[")[0]].add(name)
-    return max((len(names) for names in slots.values()), default=1)
-
-
 def _notes(recording: Recording) -> Iterator[str]:
-    for hazard in recording.hazards:
+    for hazard in recording.hazards[:_MOST_HAZARDS]:
         trace = "; ".join(hazard.trace)
         yield f"{hazard.kind}: {hazard.message}{f' ({trace})' if trace else ''}; `irscope lint` says more"
     if not recording.iterations:
@@ -352,13 +356,13 @@ def _notes(recording: Recording) -> Iterator[str]:
 
 
 def _timeline(
-    clock: _Clock, lanes: tuple[Lane, ...], recording: Recording, depth: int, notes: tuple[str, ...]
+    clock: _Clock, lanes: tuple[Lane, ...], depth: int, notes: tuple[str, ...]
 ) -> KernelTimeline:
     spans = clock.spans
     ends = _iteration_ends(spans)
     last = max(ends, default=0)
-    first = min(depth, max(0, last - 1))
-    steady = first, max(first, last - depth)
+    # Short loops have no steady state: their last iterations are taken for it.
+    steady = (depth, last - depth) if last > 2 * depth else (max(0, last - 1), last)
     period = 0.0
     if steady[1] > steady[0] and steady[0] in ends:
         period = (ends[steady[1]] - ends[steady[0]]) / (steady[1] - steady[0])

@@ -159,7 +159,7 @@ def test_a_span_is_described_with_both_its_neighbors() -> None:
     timeline = pipelined(3)
     product = next(n for n, span in enumerate(timeline.spans) if span.kind == "product")
     text = "product of iteration 0 with a[0], b[0], line 42: cycles 710 to 1,210"
-    assert span_text(timeline, product) == f"{text}; on the critical path; warps goes on when it ends"
+    assert span_text(timeline, product) == f"{text}; on the critical path; the warps go on when it ends"
 
 
 def test_svg_is_well_formed_and_escaped() -> None:

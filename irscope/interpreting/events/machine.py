@@ -146,6 +146,8 @@ class _OpaqueDomain:
         """Note how many iterations a loop had that copies or multiplies asynchronously."""
         if len(times) > self._machine.trips and is_asynchronous(step):
             self._machine.trips = len(times)
+        if self._machine.recorder is not None:
+            self._machine.recorder.left_loop(step)
 
 
 class _DeadlockError(UnansweredError):
@@ -158,7 +160,9 @@ class EventInterpreter(StageInterpreter):
     `trips` are the iterations of the longest loop that copies or multiplies asynchronously; -1 without one.
     """
 
-    def __init__(self, program: StageProgram, number: int, recorder: EventRecorder | None = None) -> None:
+    def __init__(
+        self, program: StageProgram, number: int, recorder: EventRecorder | None = None
+    ) -> None:
         limits = ExecutionLimits(_STEPS, 1 << 60)
         super().__init__(program, cast(Domain, _OpaqueDomain(self)), KernelLaunch({}, (1, 1, 1)), limits)
         self.number = number
@@ -174,10 +178,10 @@ class EventInterpreter(StageInterpreter):
             self._control[opcode] = lambda _, step, frame: self._wait_for_phase(step, frame)
         self._control["ttg.warp_specialize"] = lambda _, step, frame: self._specialize(step, frame)
 
-    def execute(self) -> None:
-        """Execute the program to its end, or until all threads wait. Raises UnansweredError."""
+    def execute(self, program_id: int = 0) -> None:
+        """Execute a program to its end, or until all threads wait. Raises UnansweredError."""
         try:
-            self.run((0, 0, 0))
+            self.run((program_id, 0, 0))
         except _DeadlockError:
             return
         self.order.end(self.thread)

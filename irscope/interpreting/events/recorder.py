@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import ceil
 
 from irscope.interpreting.events.hazards import (
     THREAD,
@@ -16,12 +18,13 @@ from irscope.interpreting.events.hazards import (
 )
 from irscope.interpreting.events.machine import EventInterpreter
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size_in_bytes
-from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Location
 from irscope.model.kernel_timeline import SpanKind
 
-_NUMBER, _LARGEST_NUMBER, _MOST_TRIES = 256, 1 << 14, 2
+_NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
+_MOST_TRIES, _MOST_ITERATIONS = 2, 32
 _LOADS = ("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", "tt.atomic_cas")
 _STORES = ("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw")
 _DOTS = ("tt.dot", "tt.dot_scaled")
@@ -79,34 +82,60 @@ class Recording:
     iterations: int
     hazards: tuple[Hazard, ...]
 
+    @property
+    def depth(self) -> int:
+        """Return how many iterations may be in flight: the most slots that a buffer in a loop has."""
+        slots: dict[str, set[str]] = defaultdict(set)
+        for thread in self.threads:
+            for event in thread.events:
+                if event.kind in ("copy", "write") and event.iteration >= 0:
+                    for name in event.buffers:
+                        slots[name.partition("[")[0]].add(name)
+        return max((len(names) for names in slots.values()), default=1)
 
-def record_events(program: StageProgram, iterations: int) -> Recording:
-    """Execute a program so that its main loop has about so many iterations. Raises UnansweredError."""
-    number = _NUMBER
-    best = _record(program, number)
-    for _ in range(_MOST_TRIES):
-        close = iterations <= best.iterations <= iterations + 1
-        if close or best.iterations <= 0 or best.hazards:
+
+def record_events(program: StageProgram, steady: int) -> Recording:
+    """Execute a program so that its main loop has `steady` iterations more than those at its start and end.
+
+    What numbers do that is tried: those of arguments first, then that of the program in its grid, on which
+    the loops of causal attention depend. Raises UnansweredError.
+    """
+    best = _record(program, _NUMBER, 0)
+    for program_id in (0, _LATER_PROGRAM):
+        number = _NUMBER
+        recording = _record(program, number, program_id) if program_id else best
+        for _ in range(_MOST_TRIES):
+            wanted = steady + 2 * recording.depth
+            close = 0 <= recording.iterations - wanted <= 1
+            if recording.hazards or not recording.iterations or close:
+                break
+            scale = wanted / recording.iterations
+            number, program_id = ceil(number * scale), ceil(program_id * scale)
+            try:
+                scaled = _record(program, min(number, _LARGEST_NUMBER), program_id)
+            except UnansweredError:
+                break
+            if scaled.iterations < min(wanted, recording.iterations):
+                break
+            recording = scaled
+        if recording.iterations > best.iterations or best.iterations > wanted:
+            best = recording
+        if best.iterations >= steady + 2 * best.depth:
             break
-        wanted = max(1, -(-number * iterations // best.iterations))
-        if wanted == number or wanted > _LARGEST_NUMBER:
-            break
-        try:
-            recording = _record(program, wanted)
-        except UnansweredError:
-            break
-        if recording.iterations < min(iterations, best.iterations):
-            break
-        number, best = wanted, recording
     return best
 
 
-def _record(program: StageProgram, number: int) -> Recording:
+def _record(program: StageProgram, number: int, program_id: int) -> Recording:
     recorder = EventRecorder(program)
     machine = EventInterpreter(program, number, recorder)
-    machine.execute()
+    with suppress(_EnoughError):
+        machine.execute(program_id)
     hazards = tuple(machine.order.hazards.values())
     return Recording(tuple(recorder.threads.values()), recorder.iterations, hazards)
+
+
+class _EnoughError(UnansweredError):
+    """The rest of the program need not be executed."""
 
 
 class EventRecorder:
@@ -115,7 +144,9 @@ class EventRecorder:
     def __init__(self, program: StageProgram) -> None:
         self.threads: dict[str, RecordedThread] = {}
         self.iterations = 0
-        self._in_loops = frozenset(_places_in_loops(program.entry.steps, False))
+        self._main_loops = tuple(_main_loops(program.entry))
+        self._in_loops = frozenset(place for loop in self._main_loops for place in _places(loop))
+        self._left = False
         self._accesses: list[tuple[int, Buffer, bool, str]] = []
         self._arrivals: list[tuple[Op, PhaseBarrier, int, int]] = []
         self._origins: dict[int, _Origin] = {}
@@ -126,6 +157,10 @@ class EventRecorder:
         self._bits = 0  # those of events, not of phases
 
     # What the interpreter tells.
+
+    def left_loop(self, step: Op) -> None:
+        """Note that a loop ended. If the main loop is entered again, it shows nothing new."""
+        self._left |= len(self._main_loops) == 1 and step is self._main_loops[0]
 
     def accessed(self, view: Buffer, write: bool, engine: str, bit: int) -> None:
         """Note that the current operation accesses a buffer."""
@@ -139,8 +174,10 @@ class EventRecorder:
         self, thread: LogicalThread, step: Op, barrier: PhaseBarrier, phase: int, learned: int
     ) -> None:
         """Record that a thread waited until a phase ended; `learned` are the bits that it did not know."""
-        iteration = self._count(step, barrier.home, thread.name)
-        self._add(thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase)
+        iteration = self._count(step, barrier.home, f"wait of {thread.name}")
+        self._add(
+            thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase
+        )
 
     def joined(self, thread: LogicalThread, step: Op, bit: int = 0, needs: int = 0) -> None:
         """Record the start or the end of partitions: a point in time that others wait for, or that waits."""
@@ -176,7 +213,9 @@ class EventRecorder:
         elif step.opcode in _LOADS and not empty:
             iteration = self._count(step, None)
             bit = new_bit()
-            self._add(thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step))
+            self._add(
+                thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step)
+            )
             loads = bit
         elif step.opcode in _STORES:
             if not empty:
@@ -184,7 +223,7 @@ class EventRecorder:
         elif step.opcode in _DOTS:
             self._add(thread, "product", step, needs=loads, iteration=iteration)
             loads = 0
-        elif not learned and "barrier" not in step.opcode and "wait" not in step.opcode:
+        elif not learned and not self._arrivals and "wait" not in step.opcode:
             self._add(thread, "compute", step, needs=_used(step, loads), iteration=iteration)
             loads = loads if not _used(step, loads) else 0
         self._add_arrivals(thread)
@@ -232,21 +271,23 @@ class EventRecorder:
 
     def _add_arrivals(self, thread: LogicalThread) -> None:
         for step, barrier, bit, phase in self._arrivals:
-            iteration = self._count(step, barrier.home, thread.name)
+            iteration = self._count(step, barrier.home, f"arrival of {thread.name}")
             self._add(thread, "arrive", step, bit, iteration=iteration, barrier=barrier.name, phase=phase)
         self._arrivals.clear()
 
-    def _count(self, step: Op, home: object, thread: str = "") -> int:
+    def _count(self, step: Op, home: object, synchronizes: str = "") -> int:
         """Return how often an operation at this location, in a loop or moved out of it, used an allocation.
 
-        Waits and arrivals are counted by thread, and say nothing about the iterations of the data.
+        What `synchronizes`, a wait or an arrival of a thread, says nothing about the iterations of the data.
         """
         place = step.location if step.location in self._in_loops else step.line
         if place not in self._in_loops:
             return -1
-        key = (place, id(home), thread)
+        key = (place, id(home), synchronizes)
         self._counts[key] += 1
-        if not thread:
+        if not synchronizes:
+            if self._left or self._counts[key] > _MOST_ITERATIONS:
+                raise _EnoughError("the main loop was executed often enough")
             self.iterations = max(self.iterations, self._counts[key])
         return self._counts[key] - 1
 
@@ -308,12 +349,49 @@ def _bytes(step: Op) -> int:
     return count
 
 
-def _places_in_loops(steps: Sequence[Op], inside: bool) -> Iterator[Location | int]:
-    """Yield the locations of operations in loops, and their lines of the stage."""
+def _main_loops(block: OpBlock) -> Iterator[Op]:
+    """Yield the main loop of each partition.
+
+    It is the innermost one with products, or else with copies or loads, and with the most of them.
+    """
+    loops = [(_score(loop, depth), loop) for loop, depth in _loops(block.steps)]
+    scores = [(score, -number) for number, (score, _) in enumerate(loops) if score[0]]
+    if scores:
+        yield loops[-max(scores)[1]][1]
+    for step in block.steps:
+        if step.opcode == "ttg.warp_specialize":
+            for region in step.regions:
+                yield from _main_loops(region)
+
+
+def _places(loop: Op) -> Iterator[Location | int]:
+    """Yield the lines of the operations in a loop, and their locations: those before it have the same."""
+    for step in _inner(loop):
+        yield step.line
+        if step.location is not None:
+            yield step.location
+
+
+def _loops(steps: Sequence[Op], depth: int = 0) -> Iterator[tuple[Op, int]]:
+    """Yield the loops among operations and in them, but not those of partitions, and how deep they are."""
     for step in steps:
-        if inside:
-            yield step.line
-            if step.location is not None:
-                yield step.location
-        for region in step.regions:
-            yield from _places_in_loops(region.steps, inside or step.opcode in _LOOPS)
+        if step.opcode in _LOOPS:
+            yield step, depth
+        for region in step.regions if step.opcode != "ttg.warp_specialize" else ():
+            yield from _loops(region.steps, depth + 1)
+
+
+def _inner(step: Op, through: tuple[str, ...] = ()) -> Iterator[Op]:
+    """Yield the operations in an operation, but not those in one of the opcodes `through`."""
+    for region in step.regions:
+        for inner in region.steps:
+            yield inner
+            if inner.opcode not in through:
+                yield from _inner(inner, through)
+
+
+def _score(loop: Op, depth: int) -> tuple[int, int, int, int]:
+    opcodes = [step.opcode for step in _inner(loop, _LOOPS)]
+    products = sum("dot" in opcode and "wait" not in opcode or "gen5_mma" in opcode for opcode in opcodes)
+    copies = sum("global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes)
+    return 2 * bool(products) or bool(copies), depth, products, copies
