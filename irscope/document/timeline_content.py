@@ -82,14 +82,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class GlyphRun:
-    """Neighboring columns of a row: their text, and the index of the span that they show."""
+    """Neighboring columns of a row: their text, and the index of the span that they show, or -1."""
 
-    column: int
     text: str
-    span: int
-
-
-# Rows.
+    span: int = -1
 
 
 def tracks(timeline: KernelTimeline) -> list[Track]:
@@ -102,29 +98,35 @@ def tracks(timeline: KernelTimeline) -> list[Track]:
             for index, span in enumerate(spans)
             if span.lane == number
             and not (lane.engine == "copies" and span.buffers)
-            and (span.kind != "wait" or span.end > span.start)
+            and (span.kind != "wait" or blocks(span))
         ]
         for row, packed in enumerate(_packed(spans, indices)):
             rows.append(Track(lane.name if not row else "", packed))
     rows += _slot_tracks(timeline)
     # A wait on the path lasts as long as what it waits for, which is on the path as well.
     if critical := [index for index, span in enumerate(spans) if span.critical and span.kind != "wait"]:
-        in_order = sorted(critical, key=lambda index: spans[index].start)
-        rows.append(Track("critical", tuple(in_order), "critical path"))
+        rows.append(Track("critical", _by_start(spans, critical), "critical path"))
     return rows
+
+
+def blocks(wait: Span) -> bool:
+    """Return True if a wait takes time; others are not shown."""
+    return wait.end > wait.start
 
 
 def _packed(spans: Sequence[Span], indices: Iterable[int]) -> list[tuple[int, ...]]:
     """Distribute spans over as few rows as have no two at once."""
     rows: list[list[int]] = []
-    for index in sorted(indices, key=lambda index: (spans[index].start, spans[index].end)):
-        free = (row for row in rows if spans[row[-1]].end <= spans[index].start)
-        row = next(free, None)
+    for index in _by_start(spans, indices):
+        row = next((row for row in rows if spans[row[-1]].end <= spans[index].start), None)
         if row is None:
-            rows.append([index])
-        else:
-            row.append(index)
+            rows.append(row := [])
+        row.append(index)
     return [tuple(row) for row in rows]
+
+
+def _by_start(spans: Sequence[Span], indices: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(indices, key=lambda index: (spans[index].start, spans[index].end)))
 
 
 def _slot_tracks(timeline: KernelTimeline) -> list[Track]:
@@ -146,11 +148,7 @@ def _slot_tracks(timeline: KernelTimeline) -> list[Track]:
             row[0].append(name)
             row[1].extend(index for index in slots[name] if index not in row[1])
     return [
-        Track(
-            one_line(" ".join(labels)),
-            tuple(sorted(indices, key=lambda index: timeline.spans[index].start)),
-            "slot",
-        )
+        Track(one_line(" ".join(labels)), _by_start(timeline.spans, indices), "slot")
         for labels, indices in rows
     ]
 
@@ -165,7 +163,7 @@ def _alike(spans: Sequence[Span], row: Sequence[int], other: Sequence[int], most
 
 
 def runs(timeline: KernelTimeline, track: Track, scale: Scale) -> list[GlyphRun]:
-    """Return what a row shows, from left to right; columns without a run are empty.
+    """Return what a row shows, from left to right, blanks included.
 
     If several spans are in one column, it shows the one that has most of it.
     """
@@ -176,27 +174,25 @@ def runs(timeline: KernelTimeline, track: Track, scale: Scale) -> list[GlyphRun]
         waiting.update(dict.fromkeys(range(max(first, 0), min(last, scale.width)), index))
     releasing = {item.waiting: timeline.spans[item.releasing] for item in timeline.dependencies}
 
-    def key(column: int) -> tuple[object, int] | None:
+    def key(column: int) -> tuple[object, int]:
         """Return what neighboring columns have in common: their span, or in a slot what happens to it."""
         index = owners[column]
         if index < 0:
-            return None if column not in waiting else ("held", waiting[column])
+            return "held", waiting.get(column, -1)
         span = timeline.spans[index]
         return ("span", index) if track.kind == "lane" else (span.kind, span.iteration)
 
-    found: list[GlyphRun] = []
-    for what, columns in groupby(range(scale.width), key):
-        if what is None:
-            continue
+    row: list[GlyphRun] = []
+    for (what, which), columns in groupby(range(scale.width), key):
         first, *rest = columns
         width = 1 + len(rest)
-        if what[0] == "held":
-            found.append(GlyphRun(first, _HELD[0] * width, what[1]))
+        if what == "held":
+            row.append(GlyphRun((" " if which < 0 else _HELD[0]) * width, which))
         else:
             index = owners[first]
             text = _run_text(timeline.spans[index], releasing.get(index), width)
-            found.append(GlyphRun(first, text, index))
-    return found
+            row.append(GlyphRun(text, index))
+    return row
 
 
 def _owners(spans: Sequence[Span], track: Track, scale: Scale) -> list[int]:
@@ -245,11 +241,12 @@ def span_label(span: Span, releasing: Span | None, width: int) -> str:
     return next((text for text in labels if len(text) + 2 * (len(text) > 2) < width), "")
 
 
-def role_of(span: Span) -> str:
-    """Return the role of a span's text: that of its iteration, or "wait"."""
-    if span.kind == "wait":
+def role_of(timeline: KernelTimeline, run: GlyphRun) -> str:
+    """Return the role of a run's text: that of its iteration, or "wait"."""
+    span = timeline.spans[run.span]
+    if run.span >= 0 and span.kind == "wait":
         return "wait"
-    return f"iteration{span.iteration % COLORS}" if span.iteration >= 0 else ""
+    return f"iteration{span.iteration % COLORS}" if run.span >= 0 and span.iteration >= 0 else ""
 
 
 def ruler(scale: Scale) -> str:
@@ -279,9 +276,6 @@ def phase_line(timeline: KernelTimeline, scale: Scale) -> str:
     last = min(scale.width, round((timeline.cycles - scale.start) / scale.cycles))
     after = " epilogue" if last - right > len(" epilogue") else ""
     return f"{before.center(left)}{middle}{after}"
-
-
-# The text.
 
 
 def timeline_content(
@@ -314,14 +308,9 @@ def label_width(rows: Sequence[Track], width: int) -> int:
 
 def picture_line(timeline: KernelTimeline, track: Track, scale: Scale, label: int) -> Line:
     """Return a row with its label in `label` columns."""
-    pieces = [(clipped(track.label, label - 1).ljust(label), "")]
-    column = 0
-    for run in runs(timeline, track, scale):
-        if run.column > column:
-            pieces.append((" " * (run.column - column), ""))
-        pieces.append((run.text, role_of(timeline.spans[run.span])))
-        column = run.column + len(run.text)
-    return Line(pieces)
+    pieces = [(run.text, role_of(timeline, run)) for run in runs(timeline, track, scale)]
+    pieces[-1] = (pieces[-1][0].rstrip(), pieces[-1][1])
+    return Line([(clipped(track.label, label - 1).ljust(label), ""), *pieces])
 
 
 def span_text(timeline: KernelTimeline, index: int) -> str:
@@ -343,9 +332,9 @@ def span_text(timeline: KernelTimeline, index: int) -> str:
     if span.critical:
         texts.append("on the critical path")
     for item in timeline.dependencies:
-        if item.waiting == index and span.end > span.start:
+        if item.waiting == index:
             texts.append(f"waits for {_cause(span, timeline.spans[item.releasing])}")
-        elif item.releasing == index:
+        elif item.releasing == index and blocks(timeline.spans[item.waiting]):
             lane = timeline.lanes[timeline.spans[item.waiting].lane]
             texts.append(f"{_who(lane, 'go', 'goes')} on when it ends")
     return one_line("; ".join(dict.fromkeys(texts)))
@@ -358,9 +347,6 @@ def legend(kinds: Iterable[str]) -> str:
     if "copy" in present:
         texts.insert(1, " ".join(_HELD))
     return "   ".join([*texts, "0 1 2 iteration of the data"])
-
-
-# Sentences.
 
 
 def lane_sentences(timeline: KernelTimeline) -> Iterator[str]:
@@ -394,38 +380,41 @@ def single_texts(timeline: KernelTimeline) -> list[str]:
     if not timeline.period:
         return []
     clock = _CLOCKS.get(timeline.clock, timeline.clock)
-    texts = [f"an iteration takes {timeline.period:,.0f} cycles ({clock})"]
-    for equal in grouped(timeline.slacks, lambda slack: (slack.kind, *_figures(slack))).values():
-        flight, needed = _figures(equal[0])
-        texts.append(
-            f"{_what(equal, 'is', 'are')} in flight for {flight} cycles; {needed} are needed: "
-            f"{_hidden(equal[0])}"
-        )
-    return texts + [
+    waits = [
         f"{who} {cycles:,.0f} of {timeline.period:,.0f} cycles for {cause}"
         for (who, cause), cycles in _wait_cycles(timeline).items()
     ]
+    period = f"an iteration takes {timeline.period:,.0f} cycles ({clock})"
+    return [period, *_slack_texts(timeline), *waits]
 
 
-def _figures(slack: Slack) -> tuple[str, str]:
-    return f"{slack.in_flight:,.0f}", f"{slack.needed:,.0f}"
+def _slack_texts(timeline: KernelTimeline, before: KernelTimeline | None = None) -> Iterator[str]:
+    """Say what each copy, load and product has in flight, and whether it is hidden.
 
+    With `before`, these are B and A.
+    """
+    slacks = {(slack.kind, slack.name): slack for slack in (before.slacks if before else ())}
 
-def _what(equal: Sequence[Slack], one: str, several: str) -> str:
-    """Return what the slacks are about, with a verb: "the copies of a (line 40) and b (line 41) are"."""
-    names = [_slack_name(slack) for slack in equal]
-    if len(names) == 1:
-        return f"the {equal[0].kind} of {names[0]} {one}"
-    kind = {"copy": "copies"}.get(equal[0].kind, f"{equal[0].kind}s")
-    return f"the {kind} of {', '.join(names[:-1])} and {names[-1]} {several}"
+    def text(slack: Slack) -> str:
+        """Return what a slack has; it is the same for slacks that one sentence is about."""
+        flight, hidden = f"{slack.in_flight:,.0f} cycles in flight", _hidden(slack)
+        if other := slacks.get((slack.kind, slack.name)):
+            flight += f" in B, {other.in_flight:,.0f} in A"
+            hidden += f" in B, {_hidden(other)} in A"
+        return f"{flight}; {slack.needed:,.0f} are needed: {hidden}"
+
+    for (kind, said), equal in grouped(timeline.slacks, lambda slack: (slack.kind, text(slack))).items():
+        names = " and ".join(map(_slack_name, equal))
+        plural = {"copy": "copies"}.get(kind, f"{kind}s")
+        yield (
+            f"the {kind} of {names} has {said}" if len(equal) == 1 else f"the {plural} of {names} have {said}"
+        )
 
 
 def _slack_name(slack: Slack) -> str:
     """Return what a copy fills, with its line; of a product and a load to registers, only the line."""
     line = f"line {slack.source_line}"
-    if slack.kind != "copy" or not slack.name:
-        return line
-    return f"{slack.name} ({line})" if slack.source_line else slack.name
+    return f"{slack.name} ({line})" if slack.kind == "copy" and slack.name else line
 
 
 def _hidden(slack: Slack) -> str:
@@ -478,26 +467,7 @@ def pair_texts(a: KernelTimeline, b: KernelTimeline) -> list[str]:
     for letter, one, other in (("B", b, a), ("A", a, b)):
         if (own := list(lane_sentences(one))) and not list(lane_sentences(other)):
             texts.append(f"only {letter} is specialized: {own[0]}")
-    return [*texts, *_moved(a, b), *_slack_changes(a, b), *_wait_changes(a, b)]
-
-
-def _slack_changes(a: KernelTimeline, b: KernelTimeline) -> Iterator[str]:
-    """Say what each copy or product has in flight in A and in B, and whether it is hidden."""
-    slacks = {(slack.kind, slack.name): slack for slack in a.slacks}
-
-    def texts(slack: Slack) -> tuple[str, str]:
-        """Return what a slack of B has in flight, and what it has in A; "" if A has none."""
-        flight, needed = _figures(slack)
-        before = slacks.get((slack.kind, slack.name))
-        if before is None:
-            return f"{flight} cycles in flight in B; {needed} are needed: {_hidden(slack)}", ""
-        return (
-            f"{flight} cycles in flight in B, {_figures(before)[0]} in A; {needed} are needed",
-            f": {_hidden(slack)} in B, {_hidden(before)} in A",
-        )
-
-    for (_, *parts), equal in grouped(b.slacks, lambda slack: (slack.kind, *texts(slack))).items():
-        yield f"{_what(equal, 'has', 'have')} {''.join(parts)}"
+    return [*texts, *_moved(a, b), *_slack_texts(b, a), *_wait_changes(a, b)]
 
 
 def _wait_changes(a: KernelTimeline, b: KernelTimeline) -> Iterator[str]:

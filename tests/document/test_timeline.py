@@ -121,7 +121,7 @@ def test_slots_that_differ_in_time_are_not_one_row() -> None:
 def test_the_sentences_of_one_variant() -> None:
     assert single_texts(pipelined(2)) == [
         "an iteration takes 720 cycles (latencies of operations)",
-        "the copies of a (line 40) and b (line 41) are in flight for 500 cycles; 700 are needed: "
+        "the copies of a (line 40) and b (line 41) have 500 cycles in flight; 700 are needed: "
         "200 are waited for",
         "the warps wait 548 of 720 cycles for the product of line 42",
         "the warps wait 158 of 720 cycles for the copy of b",

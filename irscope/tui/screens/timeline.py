@@ -23,6 +23,7 @@ from irscope.document.blocks import Line
 from irscope.document.terminal.document_text import text_lines
 from irscope.document.timeline_content import (
     COLORS,
+    GlyphRun,
     Scale,
     Track,
     label_width,
@@ -188,21 +189,30 @@ class TimelineView(Widget, can_focus=True):
         self._follow()
 
     def follow_wait(self) -> bool:
-        """Go from a wait to what ends it, or from there to the wait; return False if there is neither."""
+        """Go from a wait to what ends it, from there to the wait, from other spans to the next wait.
+
+        Return False if there is none.
+        """
         side, index = self.current or (0, -1)
-        partners = self._partners(side, index)
-        for number, row in enumerate(self._tracks):
-            if partners and self._rows[row].side == side and partners[0] in self._spans(number):
-                self._number, self._place = number, self._spans(number).index(partners[0])
-                self._follow()
+        for partner in self._partners(side, index):
+            for number, row in enumerate(self._tracks):
+                if self._rows[row].side == side and partner in self._spans(number):
+                    self._number, self._place = number, self._spans(number).index(partner)
+                    self._follow()
+                    return True
+        spans = self._spans(self._number) if self._tracks else ()
+        for place in range(self._place + 1, len(spans)):
+            if self._timelines[side].spans[spans[place]].kind == "wait":
+                self.move(place - self._place)
                 return True
         return False
 
     def _partners(self, side: int, index: int) -> list[int]:
-        """Return what a span waits for, and what waits for it."""
+        """Return what ends a span that is a wait, and the waits that it ends."""
         items = self._timelines[side].dependencies if self._timelines else ()
-        before = [item.releasing for item in items if item.waiting == index]
-        return before + [item.waiting for item in items if item.releasing == index]
+        return [item.releasing for item in items if item.waiting == index] + [
+            item.waiting for item in items if item.releasing == index
+        ]
 
     def zoom(self, step: int) -> None:
         """Enlarge (1) or reduce (-1) the picture around the cursor."""
@@ -300,11 +310,9 @@ class TimelineView(Widget, can_focus=True):
     def _track(self, row: _Row, track: Track, scale: Scale, at_cursor: bool) -> list[Segment]:
         """Return the spans of a row; marked are that under the cursor and those that it depends on."""
         timeline = self._timelines[row.side]
-        glyphs, styles = [" "] * scale.width, [""] * scale.width
-        for run in runs(timeline, track, scale):
-            end = run.column + len(run.text)
-            glyphs[run.column : end] = run.text
-            styles[run.column : end] = [_style(timeline.spans[run.span])] * len(run.text)
+        row_runs = runs(timeline, track, scale)
+        text = "".join(run.text for run in row_runs)
+        styles = [_style(timeline, run) for run in row_runs for _ in run.text]
         side, index = self.current or (-1, -1)
         marks = dict.fromkeys(self._partners(side, index), "related") if side == row.side else {}
         if at_cursor:
@@ -316,16 +324,16 @@ class TimelineView(Widget, can_focus=True):
                     styles[column] = style
         return [
             Segment(
-                "".join(glyphs[column] for column in columns),
+                "".join(text[column] for column in columns),
                 self.get_component_rich_style(style) if style else self.rich_style,
             )
             for style, columns in groupby(range(scale.width), styles.__getitem__)
         ]
 
 
-def _style(span: Span) -> str:
-    """Return the style class of a span: "iteration--2" for the role "iteration2"."""
-    return role_of(span).replace("iteration", "iteration--")
+def _style(timeline: KernelTimeline, run: GlyphRun) -> str:
+    """Return the style class of a run: "iteration--2" for the role "iteration2"."""
+    return role_of(timeline, run).replace("iteration", "iteration--")
 
 
 class TimelineScreen(DismissOnce[StageLine]):
@@ -343,7 +351,7 @@ class TimelineScreen(DismissOnce[StageLine]):
                 key("+,=", "zoom_time(1)", "Zoom in; also with the mouse wheel", "zoom"),
                 key("-", "zoom_time(-1)", "Zoom out"),
                 key("z", "whole_time", "Show all cycles", "all"),
-                key("w", "follow", "From a wait to what ends it, or back", "waits for"),
+                key("w", "follow", "Next wait; from a wait to what ends it, or back", "waits for"),
                 key("enter", "go", "Go to the span's line of TTGIR", "go there", name="go_to_span"),
             ),
         ),
@@ -432,7 +440,7 @@ class TimelineScreen(DismissOnce[StageLine]):
     def action_follow(self) -> None:
         """Go from a wait to what ends it, or from there to the wait."""
         if not self.view.follow_wait():
-            self.notify("This span waits for no other span that is shown, and none waits for it")
+            self.notify("No wait follows in this row")
 
     def action_go(self) -> None:
         """Go to the line of the span under the cursor."""
