@@ -83,7 +83,7 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
         raise UserError(f"#{variant.id}: the cubin has no machine code of {variant.kernel.name}")
     counts = count_launch(variant, launch, ptx)
     text = ptx.split("\n")
-    code = _with_products(code, text)
+    code = with_products(code, text)
     runs = machine_runs(code, _line_times(counts, ptx, len(text)))
     numbers = {
         "programs": float(counts.programs),
@@ -101,7 +101,7 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
     return Work(numbers, counts)
 
 
-def _with_products(code: MachineInstructions, ptx: Sequence[str]) -> MachineInstructions:
+def with_products(code: MachineInstructions, ptx: Sequence[str]) -> MachineInstructions:
     """Return the machine code with the PTX lines of its warp-group matrix instructions.
 
     ptxas gives those the line of what precedes them, the computation of a descriptor for instance.
@@ -166,14 +166,14 @@ def _matrix(counts: LaunchCounts, ptx: Sequence[str]) -> dict[str, float]:
         if kind.kind != "matrix":
             continue
         if "wgmma" in kind.name:
-            group += count / 4 * _cycles(kind.name)
-            fed += count / 4 * _fed(kind.name)
+            group += count / 4 * product_cycles(kind.name)
+            fed += count / 4 * operand_cycles(kind.name)
         else:
-            sync += count * _cycles(kind.name)
+            sync += count * product_cycles(kind.name)
     return {"wgmma": group, "wgmma operands": fed, "mma": sync}
 
 
-def _cycles(name: str) -> float:
+def product_cycles(name: str) -> float:
     """Return the cycles of a matrix instruction: M x n x 32 bytes.
 
     That is 16 FP16 multiply-adds for each element of the result (all types take as long).
@@ -182,7 +182,7 @@ def _cycles(name: str) -> float:
     return int(shape[1]) * int(shape[2]) * 16 / COUNTED_TENSOR if shape else 0.0
 
 
-def _fed(name: str) -> float:
+def operand_cycles(name: str) -> float:
     """Return the cycles to read A and B of a warp-group instruction from shared memory.
 
     Shared memory delivers 128 bytes per cycle.
@@ -339,9 +339,9 @@ def _latency(
         line = int(code.ptx_line[index])
         if name.endswith("MMA") and 0 <= line < len(ptx):
             if "GMMA" in name:
-                cycles[index] = max(_cycles(ptx[line]), _fed(ptx[line])) * counts.warps / 4
+                cycles[index] = max(product_cycles(ptx[line]), operand_cycles(ptx[line])) * counts.warps / 4
             else:
-                cycles[index] = _cycles(ptx[line]) * _SYNCHRONOUS * counts.warps
+                cycles[index] = product_cycles(ptx[line]) * _SYNCHRONOUS * counts.warps
     commits = sum("wgmma.commit_group" in line for line in ptx)
     products = sum("wgmma.mma_async" in line for line in ptx)
     transfers, wavefronts = _port_cycles(code, counts)

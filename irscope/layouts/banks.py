@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from irscope.languages.document import Document
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.convert import Version, linear_layout
-from irscope.layouts.linear import Inverse, LinearLayout, Span, flat
+from irscope.layouts.linear import Inverse, LinearLayout, VectorSpan, flat
 from irscope.layouts.shared import Padding, padded, paddings, without_swizzle
 from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, operation_tensors
 from irscope.model import Target
@@ -167,7 +167,7 @@ class _Access:
         self._addresses = Addresses(memory, bits, padding)
         self._bits, self._padding = bits, padding
         self._limit = min(contiguity or BANKS, _WIDEST * 8 // bits)
-        span = Span()
+        span = VectorSpan()
         self.register = [v for v in self._offsets(registers, "register") if span.add(v)]
         self.lane = self._offsets(registers, "lane")
         self.warp = self._offsets(registers, "warp")

@@ -20,7 +20,7 @@ from irscope.layouts.color_map import Cell, ColorBy, color_choices, color_map
 from irscope.layouts.convert import linear_layout, triton_version
 from irscope.layouts.describe import describe_tensor
 from irscope.layouts.grid import Grid, Window, drawn_elements
-from irscope.layouts.linear import LinearLayout, Span, flat
+from irscope.layouts.linear import LinearLayout, VectorSpan, flat
 from irscope.layouts.ownership import Positions
 from irscope.layouts.shared import paddings, without_swizzle
 from irscope.layouts.tensors import (
@@ -69,7 +69,7 @@ def _within(have: dict[str, list[int]], want: dict[str, list[int]], reach: int) 
 
     Both maps are linear, so comparing one bit at a time is enough.
     """
-    near = Span(vector for name in _INPUTS[:reach] for vector in have[name])
+    near = VectorSpan(vector for name in _INPUTS[:reach] for vector in have[name])
     if any(vector not in near for name in _INPUTS[:reach] for vector in want[name]):
         return False
     for name in _INPUTS[reach:]:

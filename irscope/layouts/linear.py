@@ -95,7 +95,7 @@ def xor(one: Vector, other: Vector) -> Vector:
     return tuple([a ^ b for a, b in zip(one, other, strict=True)])
 
 
-class Span:
+class VectorSpan:
     """The span of vectors of bits over GF(2), with a vector as an integer and exclusive or as the sum."""
 
     def __init__(self, vectors: Iterable[int] = ()) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.linear import Inverse, LinearLayout, Span, Vector, flat, xor
+from irscope.layouts.linear import Inverse, LinearLayout, Vector, VectorSpan, flat, xor
 from irscope.model.records import FrozenValue
 
 # With more elements, a map of all of them takes seconds.
@@ -110,8 +110,8 @@ def ownership_summary(layout: LinearLayout) -> OwnershipSummary:
         for name in ("register", "lane", "warp", "block")
     }
     every = [vector for rows in vectors.values() for vector in rows]
-    in_thread = len(vectors["register"]) - Span(vectors["register"]).rank
-    copies = len(every) - Span(every).rank
+    in_thread = len(vectors["register"]) - VectorSpan(vectors["register"]).rank
+    copies = len(every) - VectorSpan(every).rank
     dimension, run = longest_run(layout)
     return OwnershipSummary(
         layout.size("register"),

@@ -412,17 +412,17 @@ class Workspace(StageReader):
         """
         timelines = self._timelines.setdefault(variant.id, {})
         if iterations not in timelines:
-            from irscope.estimating.kernel_timeline import kernel_timeline
-            from irscope.layouts.convert import triton_version
+            from irscope.estimating.timeline_clock import kernel_timeline
+            from irscope.facts.artifacts import VariantArtifacts
             from irscope.model.kernel_timeline import KernelTimeline
 
-            version = triton_version(variant.toolchain.versions.get("triton", ""))
+            artifacts = VariantArtifacts(variant, partial(self.contents.read, variant))
             try:
                 document = self.document(variant, "ttgir")
             except UserError as error:
                 timelines[iterations] = KernelTimeline(notes=(f"no timeline: {error}",))
             else:
-                timelines[iterations] = kernel_timeline(document, variant.target, version, iterations)
+                timelines[iterations] = kernel_timeline(document, artifacts, iterations)
         return timelines[iterations]
 
     def passes(self, variant: Variant) -> list[PassStep]:

@@ -38,7 +38,7 @@ from irscope.facts.loops.scf import LOOPS, location_chain, region_ends
 from irscope.languages.document import Document, Location, Operation
 from irscope.languages.mlir.value_types import shaped_values
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.linear import LinearLayout, Span, flat
+from irscope.layouts.linear import LinearLayout, VectorSpan, flat
 from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
 from irscope.model.records import frozen
 from irscope.model.text import pluralize
@@ -135,7 +135,7 @@ class TensorPressure:
 def elements_per_thread(layout: LinearLayout) -> int:
     """Count the different elements that one thread holds."""
     vectors = [flat(vector, layout.shape) for vector in layout.bases.get("register", ())]
-    return 1 << Span(vectors).rank
+    return 1 << VectorSpan(vectors).rank
 
 
 def tensor_pressure(document: Document, layouts: Layouts) -> TensorPressure:

@@ -52,7 +52,7 @@ from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
 if TYPE_CHECKING:
-    from irscope.interpreting.events.recorder import EventRecorder
+    from irscope.interpreting.events.event_recorder import EventRecorder
 
 # What an integer argument is at first. If loops have few iterations, so that they do not come back to a
 # buffer often enough, a larger one is tried; if they have too many, a smaller one.
@@ -160,9 +160,7 @@ class EventInterpreter(StageInterpreter):
     `trips` are the iterations of the longest loop that copies or multiplies asynchronously; -1 without one.
     """
 
-    def __init__(
-        self, program: StageProgram, number: int, recorder: EventRecorder | None = None
-    ) -> None:
+    def __init__(self, program: StageProgram, number: int, recorder: EventRecorder | None = None) -> None:
         limits = ExecutionLimits(_STEPS, 1 << 60)
         super().__init__(program, cast(Domain, _OpaqueDomain(self)), KernelLaunch({}, (1, 1, 1)), limits)
         self.number = number
@@ -324,9 +322,7 @@ class EventInterpreter(StageInterpreter):
             if number:
                 values.update(zip(region.arguments, operands, strict=False))
             name = f"partition{number - 1}" if number else "default"
-            thread = LogicalThread(
-                name, parent.known, warps[number - 1] if 0 < number <= len(warps) else parent.warps
-            )
+            thread = LogicalThread(name, parent.known, warps.get(name, parent.warps))
             running.append((thread, self.block(region, Frame(values))))
         self._join([parent], [thread for thread, _ in running], step)
         running[0][0].visits = parent.visits
@@ -367,13 +363,13 @@ class EventInterpreter(StageInterpreter):
         for thread in after:
             self.recorder.joined(thread, step, needs=bits)
 
-    def _partition_warps(self, step: Op) -> list[int]:
+    def _partition_warps(self, step: Op) -> dict[str, int]:
         lines = self.program.document.lines
-        warps: list[int] = []
+        warps: dict[str, int] = {}
         for number in range(step.line, len(lines)):
-            match = re.match(r"\s*partition\d+\(.*num_warps\((\d+)\)", lines[number])
+            match = re.match(r"\s*(partition\d+)\(.*num_warps\((\d+)\)", lines[number])
             if match:
-                warps.append(int(match[1]))
+                warps[match[1]] = int(match[2])
             if len(warps) == len(step.regions) - 1:
                 break
         return warps

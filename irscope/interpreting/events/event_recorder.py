@@ -1,4 +1,4 @@
-"""Records what the logical threads of a stage do, in an order in which everything follows what it waits for."""
+"""Records what the logical threads of a stage do, so that everything follows what it waits for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, prod
 
 from irscope.interpreting.events.hazards import (
     THREAD,
     Hazard,
     LogicalThread,
     PhaseBarrier,
-    SharedAllocation,
     slot_name,
 )
 from irscope.interpreting.events.machine import EventInterpreter
@@ -29,6 +28,8 @@ _LOADS = ("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", 
 _STORES = ("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw")
 _DOTS = ("tt.dot", "tt.dot_scaled")
 _LOOPS = ("scf.for", "scf.while")
+# What gives registers another name, and needs not wait for them.
+_RENAMING = ("tt.trans", "tt.reshape", "tt.expand", "tt.broadcast")
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ class RecordedThread:
 
 @dataclass(slots=True)
 class _Origin:
-    """Where a tensor in registers comes from: its iteration, and the loads that bring it."""
+    """Where a tensor in registers comes from: its iteration, and the loads and products that bring it."""
 
     value: RuntimeValue
     iteration: int = -1
@@ -75,12 +76,16 @@ class _Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """The events of a stage by thread, how many iterations its data have, and the hazards among them."""
+class EventRecording:
+    """The events of a stage by thread, how many iterations its data have, and the hazards among them.
+
+    `branches`: some iterations of the main loop do more than others, such as store a tile.
+    """
 
     threads: tuple[RecordedThread, ...]
     iterations: int
     hazards: tuple[Hazard, ...]
+    branches: bool = False
 
     @property
     def depth(self) -> int:
@@ -94,44 +99,69 @@ class Recording:
         return max((len(names) for names in slots.values()), default=1)
 
 
-def record_events(program: StageProgram, steady: int) -> Recording:
+def record_events(program: StageProgram, steady: int) -> EventRecording:
     """Execute a program so that its main loop has `steady` iterations more than those at its start and end.
 
     What numbers do that is tried: those of arguments first, then that of the program in its grid, on which
     the loops of causal attention depend. Raises UnansweredError.
     """
-    best = _record(program, _NUMBER, 0)
-    for program_id in (0, _LATER_PROGRAM):
-        number = _NUMBER
-        recording = _record(program, number, program_id) if program_id else best
-        for _ in range(_MOST_TRIES):
-            wanted = steady + 2 * recording.depth
-            close = 0 <= recording.iterations - wanted <= 1
-            if recording.hazards or not recording.iterations or close:
-                break
-            scale = wanted / recording.iterations
-            number, program_id = ceil(number * scale), ceil(program_id * scale)
-            try:
-                scaled = _record(program, min(number, _LARGEST_NUMBER), program_id)
-            except UnansweredError:
-                break
-            if scaled.iterations < min(wanted, recording.iterations):
-                break
-            recording = scaled
-        if recording.iterations > best.iterations or best.iterations > wanted:
-            best = recording
-        if best.iterations >= steady + 2 * best.depth:
-            break
+    best = _adjusted(program, steady, _record(program, _NUMBER, 0), 0)
+    if best.iterations < steady + 2 * best.depth:
+        with suppress(UnansweredError):
+            later = _adjusted(program, steady, _record(program, _NUMBER, _LATER_PROGRAM), _LATER_PROGRAM)
+            best = max(best, later, key=lambda recording: recording.iterations)
     return best
 
 
-def _record(program: StageProgram, number: int, program_id: int) -> Recording:
+def _adjusted(
+    program: StageProgram, steady: int, recording: EventRecording, program_id: int
+) -> EventRecording:
+    """Scale the numbers of a recording until it has about as many iterations as it should."""
+    number = _NUMBER
+    for _ in range(_MOST_TRIES):
+        enough = steady + 2 * recording.depth
+        close = 0 <= recording.iterations - enough <= 1
+        if recording.hazards or not recording.iterations or close:
+            break
+        scale = enough / recording.iterations
+        number, program_id = ceil(number * scale), ceil(program_id * scale)
+        try:
+            scaled = _record(program, min(number, _LARGEST_NUMBER), program_id)
+        except UnansweredError:
+            break
+        if scaled.iterations < min(enough, recording.iterations):
+            break
+        recording = scaled
+    return recording
+
+
+def _record(program: StageProgram, number: int, program_id: int) -> EventRecording:
     recorder = EventRecorder(program)
     machine = EventInterpreter(program, number, recorder)
     with suppress(_EnoughError):
         machine.execute(program_id)
     hazards = tuple(machine.order.hazards.values())
-    return Recording(tuple(recorder.threads.values()), recorder.iterations, hazards)
+    for thread in recorder.threads.values():
+        thread.events = _with_early_loads(thread.events)
+    threads = tuple(recorder.threads.values())
+    return EventRecording(threads, recorder.iterations, hazards, recorder.branches)
+
+
+def _with_early_loads(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
+    """Move loads before what waits for others of the iteration: compilers issue independent ones together."""
+    moved: list[RecordedEvent] = []
+    for event in events:
+        place = len(moved)
+        if event.kind == "load":
+            while place and _is_passed(moved[place - 1], event):
+                place -= 1
+        moved.insert(place, event)
+    return moved
+
+
+def _is_passed(earlier: RecordedEvent, load: RecordedEvent) -> bool:
+    together = earlier.kind in ("compute", "read", "write") and earlier.iteration in (-1, load.iteration)
+    return together and not {earlier.bit, *earlier.needs} & {*load.needs}
 
 
 class _EnoughError(UnansweredError):
@@ -146,6 +176,7 @@ class EventRecorder:
         self.iterations = 0
         self._main_loops = tuple(_main_loops(program.entry))
         self._in_loops = frozenset(place for loop in self._main_loops for place in _places(loop))
+        self.branches = any(_has_branches(loop) for loop in self._main_loops)
         self._left = False
         self._accesses: list[tuple[int, Buffer, bool, str]] = []
         self._arrivals: list[tuple[Op, PhaseBarrier, int, int]] = []
@@ -175,9 +206,7 @@ class EventRecorder:
     ) -> None:
         """Record that a thread waited until a phase ended; `learned` are the bits that it did not know."""
         iteration = self._count(step, barrier.home, f"wait of {thread.name}")
-        self._add(
-            thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase
-        )
+        self._add(thread, "wait", step, needs=learned, iteration=iteration, barrier=barrier.name, phase=phase)
 
     def joined(self, thread: LogicalThread, step: Op, bit: int = 0, needs: int = 0) -> None:
         """Record the start or the end of partitions: a point in time that others wait for, or that waits."""
@@ -200,8 +229,10 @@ class EventRecorder:
         accesses, self._accesses = self._accesses, []
         values = [item.type for item in operands if isinstance(item, (Buffer, RuntimeValue))]
         self._types = (*values, *step.types)
+        # A product waits for its factors, not for what it adds to.
+        factors = operands[:2] if step.opcode in _DOTS else operands
         origins = [self._origins[id(item)] for item in operands if id(item) in self._origins]
-        used = origins[:2] if step.opcode in _DOTS else origins
+        used = [self._origins[id(item)] for item in factors if id(item) in self._origins]
         iteration = max((origin.iteration for origin in used), default=-1)
         loads = 0
         for origin in used:
@@ -210,28 +241,38 @@ class EventRecorder:
         if accesses:
             iteration = self._access(thread, step, accesses, origins, iteration, loads)
             learned &= ~accesses[0][0]
-        elif step.opcode in _LOADS and not empty:
-            iteration = self._count(step, None)
-            bit = new_bit()
-            self._add(
-                thread, "load", step, bit, loads, iteration, asynchronous=True, size=_bytes(step)
-            )
-            loads = bit
-        elif step.opcode in _STORES:
-            if not empty:
-                self._add(thread, "store", step, needs=loads, iteration=iteration)
-        elif step.opcode in _DOTS:
-            self._add(thread, "product", step, needs=loads, iteration=iteration)
-            loads = 0
-        elif not learned and not self._arrivals and "wait" not in step.opcode:
-            self._add(thread, "compute", step, needs=_used(step, loads), iteration=iteration)
-            loads = loads if not _used(step, loads) else 0
+        elif not learned and not self._arrivals:
+            iteration, loads = self._own_work(thread, step, iteration, loads, empty, new_bit)
         self._add_arrivals(thread)
         if learned or step.opcode.endswith(("async_wait", "dot_wait", "store_wait", "tdm_wait")):
             self._add(thread, "wait", step, needs=learned)
         for item in results:
             if isinstance(item, RuntimeValue) and not item.known and id(item) not in self._origins:
                 self._origins[id(item)] = _Origin(item, iteration, loads, empty)
+
+    def _own_work(
+        self,
+        thread: LogicalThread,
+        step: Op,
+        iteration: int,
+        loads: int,
+        empty: bool,
+        new_bit: Callable[[], int],
+    ) -> tuple[int, int]:
+        """Record what is done in registers; return the iteration of its result, and what brings that."""
+        if step.opcode in _DOTS or (step.opcode in _LOADS and not empty):
+            kind: SpanKind = "product" if step.opcode in _DOTS else "load"
+            iteration = iteration if kind == "product" else self._count(step, None)
+            bit = new_bit()
+            self._add(thread, kind, step, bit, loads, iteration, asynchronous=True, size=_bytes(step))
+            return iteration, bit
+        if step.opcode in _STORES and not empty:
+            self._add(thread, "store", step, needs=loads, iteration=iteration)
+        elif "wait" not in step.opcode:
+            needed = 0 if step.opcode.startswith(_RENAMING) else loads
+            self._add(thread, "compute", step, needs=needed, iteration=iteration)
+            return iteration, loads & ~needed
+        return iteration, loads
 
     def _access(
         self,
@@ -325,11 +366,6 @@ def _numbers_of(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def _used(step: Op, loads: int) -> int:
-    """Return the loads that an operation needs: moving a tensor to another name or shape needs none."""
-    return 0 if step.opcode.startswith(("tt.trans", "tt.reshape", "tt.expand", "tt.broadcast")) else loads
-
-
 def _is_empty(step: Op, operands: Sequence[Item], origins: Sequence[_Origin]) -> bool:
     """Return True for a mask without true elements, and for an operation that has one."""
     if step.opcode == "tt.splat":
@@ -341,12 +377,11 @@ def _is_empty(step: Op, operands: Sequence[Item], origins: Sequence[_Origin]) ->
 
 
 def _bytes(step: Op) -> int:
-    count = 0
-    for type_ in step.types[:1]:
-        count = size_in_bytes(type_.element)
-        for length in type_.shape:
-            count *= length
-    return count
+    """Return the bytes that a load brings to registers; some have the type of their pointers as their own."""
+    if not step.types:
+        return 0
+    element = step.types[0].element.removeprefix("!tt.ptr<").removesuffix(">")
+    return size_in_bytes(element) * prod(step.types[0].shape)
 
 
 def _main_loops(block: OpBlock) -> Iterator[Op]:
@@ -372,6 +407,13 @@ def _places(loop: Op) -> Iterator[Location | int]:
             yield step.location
 
 
+def _has_branches(loop: Op) -> bool:
+    branches = [step for step in _inner(loop) if step.opcode == "scf.if"]
+    return any(
+        not step.opcode.startswith(("arith.", "scf.")) for branch in branches for step in _inner(branch)
+    )
+
+
 def _loops(steps: Sequence[Op], depth: int = 0) -> Iterator[tuple[Op, int]]:
     """Yield the loops among operations and in them, but not those of partitions, and how deep they are."""
     for step in steps:
@@ -392,6 +434,8 @@ def _inner(step: Op, through: tuple[str, ...] = ()) -> Iterator[Op]:
 
 def _score(loop: Op, depth: int) -> tuple[int, int, int, int]:
     opcodes = [step.opcode for step in _inner(loop, _LOOPS)]
-    products = sum("dot" in opcode and "wait" not in opcode or "gen5_mma" in opcode for opcode in opcodes)
-    copies = sum("global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes)
+    products = sum(("dot" in opcode and "wait" not in opcode) or "gen5_mma" in opcode for opcode in opcodes)
+    copies = sum(
+        "global_to_local" in opcode or "to_local" in opcode or opcode in _LOADS for opcode in opcodes
+    )
     return 2 * bool(products) or bool(copies), depth, products, copies

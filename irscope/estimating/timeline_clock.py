@@ -4,8 +4,8 @@
     product      max(issued, the tensor cores are free) + cycles  -> may be waited for
     wait         max(the warps come, what they wait for has ended)
 
-The program has its multiprocessor for itself; loads are answered after `MEMORY` cycles. The rates are those of
-the device, the cycles of single instructions those of `latency` and the fitted constants.
+The program has its multiprocessor for itself; loads are answered after `MEMORY` cycles. The rates are those
+of the device, the cycles of single instructions those of `latency` and the fitted constants.
 """
 
 from __future__ import annotations
@@ -18,24 +18,31 @@ from math import prod
 
 from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
 from irscope.estimating.latency import LATENCIES, TENSOR_COPY
+from irscope.estimating.steady_cycles import IterationWork, steady_cycles
 from irscope.estimating.work import REPLAYED
+from irscope.facts.artifacts import VariantArtifacts
+from irscope.interpreting.events.event_recorder import (
+    EventRecording,
+    RecordedEvent,
+    RecordedThread,
+    record_events,
+)
 from irscope.interpreting.events.hazards import line_of
-from irscope.interpreting.events.recorder import RecordedEvent, RecordedThread, Recording, record_events
 from irscope.interpreting.runtime_values import size_in_bytes
-from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.stage_program import StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
-from irscope.layouts.convert import Version
+from irscope.layouts.convert import Version, triton_version
 from irscope.model import Target
 from irscope.model.kernel_timeline import Dependency, KernelTimeline, Lane, Slack, Span, SpanKind
-from irscope.model.text import pluralize
-from irscope.targets import CUDA
 
 MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
-# An access has up to 16 bytes, so that code computes an address or a mask for every eighth element of 16 bits.
+# An access has up to 16 bytes, so that there is an address or a mask for every eighth element of 16 bits.
 _PER_ACCESS = 8
 _MOST_HAZARDS = 3
+# If the machine code takes so many times longer or shorter, its loop is another one.
+_MOST_SCALED = 1.5
 # Work of fewer cycles, such as what issues a copy, has no span.
 _SHORTEST = 4.0
 _SPECIAL = re.compile(r"math\.(?!abs|fma|floor|ceil)|divf|precise_|approx_|extern_elementwise")
@@ -73,7 +80,7 @@ class _Engine:
 class _Clock:
     """Gives each event of a recording its cycles."""
 
-    def __init__(self, recording: Recording, lanes: Sequence[Lane], device: DeviceRates) -> None:
+    def __init__(self, recording: EventRecording, lanes: Sequence[Lane], device: DeviceRates) -> None:
         self.spans: list[Span] = []
         self.dependencies: list[Dependency] = []
         # By span: what it began or, if it is a wait, went on after; -1 for nothing.
@@ -81,6 +88,8 @@ class _Clock:
         # When the first wait for a span began.
         self.first_uses: dict[int, float] = {}
         self.backlogs: dict[int, float] = {}
+        # How long each span occupies its engine.
+        self.busy: list[float] = []
         self._device = device
         self._constants: Constants = shipped_fit(device.name).values
         self._engines = {"copies": _Engine(), "tensor cores": _Engine(), "stores": _Engine()}
@@ -222,11 +231,13 @@ class _Clock:
         earlier = [time for iteration, time in engine.by_iteration.items() if iteration < event.iteration]
         self.backlogs[span] = max(0.0, max(earlier, default=0.0) - issued)
         engine.by_iteration[event.iteration] = busy
+        self.busy[span] = busy - max(issued, engine.time)
         engine.time, engine.last = busy, span
         if event.bit >= 0:
             self._ends[event.bit] = end, span
-        if not event.asynchronous:
-            warps.time, warps.last = end, span
+        if event.step.opcode.startswith("tt.dot"):
+            # The warps load the factors of one product while the one before runs, not further ahead.
+            warps.time = start
 
     def _arrive_after_products(self, warps: _Warps, event: RecordedEvent) -> None:
         """Let the tensor cores arrive at a barrier when the products that were issued before have ended."""
@@ -274,13 +285,14 @@ class _Clock:
         if step.opcode == "ttg.convert_layout":
             wavefronts = 2 * _bytes(type_) / _WAVEFRONT * self._constants["shared wavefront"]
             return wavefronts + self._barrier(warps) + LATENCIES["LDS"] + LATENCIES["STS"]
+        exchanged = 0.0
         if step.opcode in ("tt.reduce", "tt.scan"):
-            return self._issue(instructions, warps) + 5 * LATENCIES["SHFL"] + self._barrier(warps)
+            exchanged = 5 * LATENCIES["SHFL"] + self._barrier(warps)
         if _SPECIAL.search(step.opcode):
             return instructions * self._constants["special"]
         if not re.match(r"(?:b?f|tf)\d", type_.element):
             instructions /= _PER_ACCESS
-        return self._issue(max(instructions, warps.recorded.warps), warps)
+        return exchanged + self._issue(max(instructions, warps.recorded.warps), warps)
 
     # Spans.
 
@@ -306,36 +318,85 @@ class _Clock:
     def _append(self, span: Span, cause: int) -> None:
         self.spans.append(span)
         self.causes.append(cause)
+        self.busy.append(span.end - span.start)
 
 
-def kernel_timeline(
-    document: Document, target: Target, triton: Version, iterations: int = 4
-) -> KernelTimeline:
+def kernel_timeline(document: Document, artifacts: VariantArtifacts, iterations: int = 4) -> KernelTimeline:
     """Return the timeline of the final TTGIR over `iterations` of the steady state, and what is around it.
 
-    Never raises for what a stage contains: `notes` say why there is no timeline.
+    If the machine code of `artifacts` can be replayed, all cycles are scaled to what its loop takes. Never
+    raises for what a stage contains: `notes` say why there is no timeline.
+    """
+    target = artifacts.variant.target
+    triton = triton_version(artifacts.variant.toolchain.versions.get("triton", ""))
+    timeline, work = stage_timeline(document, target, triton, iterations)
+    device = _device(target)
+    if device is None or work is None or not timeline.period:
+        return timeline
+    replayed = steady_cycles(artifacts, work, MEMORY, device)
+    if replayed is None or not 1 / _MOST_SCALED < replayed / timeline.period < _MOST_SCALED:
+        return timeline
+    return _scaled(timeline, replayed / timeline.period)
+
+
+def stage_timeline(
+    document: Document, target: Target, triton: Version, iterations: int = 4
+) -> tuple[KernelTimeline, IterationWork | None]:
+    """Return the timeline of the final TTGIR alone, and the work of an iteration.
+
+    There is no such work if partitions run side by side, or iterations differ.
     """
     try:
         program = StageProgram(document, triton)
         if re.search(r'"ttg\.num-ctas" = (?!1 )\d', document.text):
-            return KernelTimeline(notes=("no timeline: clusters of several CTAs",))
+            return KernelTimeline(notes=("no timeline: clusters of several CTAs",)), None
         recording = record_events(program, iterations)
     except UnansweredError as error:
         line = f"line {error.step.line + 1} of the stage: " if error.step else ""
-        return KernelTimeline(notes=(f"no timeline: {line}{error.reason}",))
+        return KernelTimeline(notes=(f"no timeline: {line}{error.reason}",)), None
     except RecursionError:
-        return KernelTimeline(notes=("no timeline: the stage is nested too deeply",))
-    device = next((item for item in DEVICES.values() if item.target == str(target)), None)
+        return KernelTimeline(notes=("no timeline: the stage is nested too deeply",)), None
+    device = _device(target)
     lanes = tuple(_lanes(recording))
     clock = _Clock(recording, lanes, device or H100)
     clock.run()
     notes = [*_notes(recording)]
     if device is None:
         notes.append(f"irscope has no rates of {target}: those of the {H100.name} are used")
-    return _timeline(clock, lanes, recording.depth, tuple(notes))
+    timeline = _timeline(clock, lanes, recording.depth, tuple(notes))
+    if len(recording.threads) > 1 or recording.branches:
+        return timeline, None
+    return timeline, _iteration_work(clock, timeline.steady, recording.threads[0].warps)
 
 
-def _lanes(recording: Recording) -> Iterator[Lane]:
+def _device(target: Target) -> DeviceRates | None:
+    return next((device for device in DEVICES.values() if device.target == str(target)), None)
+
+
+def _iteration_work(clock: _Clock, steady: tuple[int, int], warps: int) -> IterationWork:
+    """Return the mean work of an iteration of the steady state."""
+    count = steady[1] - steady[0] + 1
+    cycles: dict[SpanKind, float] = defaultdict(float)
+    for span, busy in zip(clock.spans, clock.busy, strict=True):
+        if steady[0] <= span.iteration <= steady[1]:
+            cycles[span.kind] += busy / count
+    return IterationWork(cycles["product"], cycles["copy"] + cycles["load"], cycles["read"], warps)
+
+
+def _scaled(timeline: KernelTimeline, factor: float) -> KernelTimeline:
+    """Return a timeline whose cycles are those of replayed machine code."""
+    spans = tuple(
+        replace(span, start=span.start * factor, end=span.end * factor, issued=span.issued * factor)
+        for span in timeline.spans
+    )
+    slacks = tuple(
+        replace(slack, in_flight=slack.in_flight * factor, needed=slack.needed * factor)
+        for slack in timeline.slacks
+    )
+    return replace(timeline, spans=spans, slacks=slacks, period=timeline.period * factor, clock="sass")
+
+
+def _lanes(recording: EventRecording) -> Iterator[Lane]:
     events = [event for thread in recording.threads for event in thread.events]
     several = len(recording.threads) > 1
     for thread in recording.threads:
@@ -347,7 +408,7 @@ def _lanes(recording: Recording) -> Iterator[Lane]:
         yield Lane("tensor cores")
 
 
-def _notes(recording: Recording) -> Iterator[str]:
+def _notes(recording: EventRecording) -> Iterator[str]:
     for hazard in recording.hazards[:_MOST_HAZARDS]:
         trace = "; ".join(hazard.trace)
         yield f"{hazard.kind}: {hazard.message}{f' ({trace})' if trace else ''}; `irscope lint` says more"
@@ -355,9 +416,7 @@ def _notes(recording: Recording) -> Iterator[str]:
         yield "no loop of the kernel loads data: all is shown once"
 
 
-def _timeline(
-    clock: _Clock, lanes: tuple[Lane, ...], depth: int, notes: tuple[str, ...]
-) -> KernelTimeline:
+def _timeline(clock: _Clock, lanes: tuple[Lane, ...], depth: int, notes: tuple[str, ...]) -> KernelTimeline:
     spans = clock.spans
     ends = _iteration_ends(spans)
     last = max(ends, default=0)
