@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_iterations,
         default=_ITERATIONS,
-        help=f"iterations of the main loop, 2 to 64 ({_ITERATIONS})",
+        help=f"iterations of the steady state, 2 to 64 ({_ITERATIONS})",
     )
     options.add_format(parser, "text", "svg", "json")
     parser.add_argument(
