@@ -455,7 +455,8 @@ def _cause(wait: Span, releasing: Span | None) -> str:
         return barrier
     names = ", ".join(dict.fromkeys(map(without_slot, releasing.buffers))) if releasing.kind == "copy" else ""
     line = f" of line {releasing.source_line}" if releasing.source_line else ""
-    return f"the {releasing.kind}{f' of {names}' if names else line}{f' ({barrier})' if barrier else ''}"
+    kind = "arrival" if releasing.kind == "arrive" else releasing.kind
+    return f"the {kind}{f' of {names}' if names else line}{f' ({barrier})' if barrier else ''}"
 
 
 def pair_texts(a: KernelTimeline, b: KernelTimeline) -> list[str]:
