@@ -137,6 +137,10 @@ class _Clock:
     def _go_on(self, warps: _Warps, event: RecordedEvent) -> None:
         if event.kind == "wait":
             self._wait(warps, event)
+        elif event.step.opcode == "ttg.warp_specialize":
+            # The partitions start and end together.
+            self._end_work(warps)
+            warps.time = max(warps.time, warps.ready)
         else:
             if warps.ready > warps.time:
                 self._wait(warps, replace(event, kind="wait", buffers=(), needs=[], bit=-1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from irscope.interpreting.events.hazards import (
     Hazard,
     LogicalThread,
     PhaseBarrier,
+    SharedAllocation,
     slot_name,
 )
 from irscope.interpreting.events.machine import EventInterpreter
@@ -296,6 +298,10 @@ class EventRecorder:
             # Past the end of the loop, the mask is false.
             self._add(thread, "compute", step, bit)
             return iteration
+        home = view.cell
+        if kind == "copy" and isinstance(home, SharedAllocation) and home.name.startswith("%"):
+            # A buffer of automatic warp specialization: only the descriptor has a name.
+            home.name = re.sub(r"^%|_\d+$", "", step.operands[0])
         if kind == "copy" or (kind == "write" and iteration < 0):
             iteration = self._count(step, view.cell)
         elif kind != "write":
