@@ -88,6 +88,7 @@ class _Clock:
         # When the first wait for a span began.
         self.first_uses: dict[int, float] = {}
         self.backlogs: dict[int, float] = {}
+        self._factors_read = 0.0
         # How long each span occupies its engine.
         self.busy: list[float] = []
         self._device = device
@@ -202,6 +203,10 @@ class _Clock:
         if event.kind in ("read", "write"):
             wavefronts = event.size / _WAVEFRONT * self._constants["shared wavefront"]
             cycles = wavefronts + LATENCIES["LDS" if event.kind == "read" else "STS"]
+            if "dot_op" in event.step.text:
+                # Compilers read the factors between the instructions that multiply them.
+                self._factors_read = max(self._factors_read, warps.time) + wavefronts
+                cycles -= wavefronts
         elif event.kind == "store":
             stored = max((_bytes(type_) for type_ in event.types), default=0)
             cycles = stored / 32 * self._constants["store sector"]
@@ -224,6 +229,8 @@ class _Clock:
             engine, lane = self._engines["tensor cores"], self._engine_lanes["tensor cores"]
             start = max(issued, engine.time)
             busy = end = start + self._product_cycles(event)
+            if not event.asynchronous:
+                busy = end = max(end, self._factors_read)
         else:
             lane, start = self._engine_lanes["copies"], issued
             engine = self._engines["stores" if event.kind == "store" else "copies"]
@@ -239,9 +246,8 @@ class _Clock:
         engine.time, engine.last = busy, span
         if event.bit >= 0:
             self._ends[event.bit] = end, span
-        if event.step.opcode.startswith("tt.dot"):
-            # The warps load the factors of one product while the one before runs, not further ahead.
-            warps.time = start
+        if not event.asynchronous:
+            warps.time, warps.last = end, span
 
     def _arrive_after_products(self, warps: _Warps, event: RecordedEvent) -> None:
         """Let the tensor cores arrive at a barrier when the products that were issued before have ended."""

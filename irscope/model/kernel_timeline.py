@@ -47,9 +47,13 @@ class Lane:
 class Span:
     """What a lane does from cycle `start` to cycle `end`, with start <= end.
 
+    Copies, loads and stores last from their issue to their arrival, so that several are in flight at once; in
+    the other lanes, one thing happens after the other.
+
     `iteration` is that of the data, from 0: a copy for iteration 2 may be issued in iteration 0; -1 outside
-    of loops. `buffers` are the buffers that it uses, with their slots ("a[1]"); `barrier` and `phase` are
-    those that it waits for or arrives at. `stage_line` is its line in the final TTGIR, from 1, `source_line`
+    of loops. `buffers` are those that it uses, with their slots ("a[1]"), or the tensor that it loads to
+    registers; `barrier` and `phase` are those that it waits for or arrives at: phase -1 is the one before the
+    first, for which no wait blocks. `stage_line` is its line in the final TTGIR, from 1, `source_line`
     its line of Python; 0 if it has none. `issued` is the cycle in which the warps issued it. `critical`: it
     is on the critical path.
     """

@@ -69,7 +69,7 @@ class RecordedThread:
 
 @dataclass(slots=True)
 class _Origin:
-    """Where a tensor in registers comes from: its iteration, and the loads and products that bring it."""
+    """Where a tensor in registers comes from: its iteration, and the loads that bring it."""
 
     value: RuntimeValue
     iteration: int = -1
@@ -262,11 +262,15 @@ class EventRecorder:
         new_bit: Callable[[], int],
     ) -> tuple[int, int]:
         """Record what is done in registers; return the iteration of its result, and what brings that."""
-        if step.opcode in _DOTS or (step.opcode in _LOADS and not empty):
-            kind: SpanKind = "product" if step.opcode in _DOTS else "load"
-            iteration = iteration if kind == "product" else self._count(step, None)
-            bit = new_bit()
-            self._add(thread, kind, step, bit, loads, iteration, asynchronous=True, size=_bytes(step))
+        if step.opcode in _DOTS:
+            self._add(thread, "product", step, needs=loads, iteration=iteration)
+            return iteration, 0
+        if step.opcode in _LOADS and not empty:
+            iteration, bit = self._count(step, None), new_bit()
+            names = tuple(_variable(name) for name in step.results[:1])
+            self._add(
+                thread, "load", step, bit, loads, iteration, names, asynchronous=True, size=_bytes(step)
+            )
             return iteration, bit
         if step.opcode in _STORES and not empty:
             self._add(thread, "store", step, needs=loads, iteration=iteration)
@@ -301,7 +305,7 @@ class EventRecorder:
         home = view.cell
         if kind == "copy" and isinstance(home, SharedAllocation) and home.name.startswith("%"):
             # A buffer of automatic warp specialization: only the descriptor has a name.
-            home.name = re.sub(r"^%|_\d+$", "", step.operands[0])
+            home.name = _variable(step.operands[0])
         if kind == "copy" or (kind == "write" and iteration < 0):
             iteration = self._count(step, view.cell)
         elif kind != "write":
@@ -363,6 +367,11 @@ class EventRecorder:
 
 def _slot(view: Buffer) -> tuple[int, str]:
     return id(view.cell), slot_name(view)
+
+
+def _variable(name: str) -> str:
+    """Return the name that a value has in Python: `%a_desc_12` is `a_desc`."""
+    return re.sub(r"^%(?=\D)|_\d+$", "", name)
 
 
 def _numbers_of(bits: int) -> Iterator[int]:
