@@ -34,7 +34,6 @@ GLYPHS: dict[SpanKind, tuple[str, str]] = {
 _HELD = ("·", "filled, not used yet")
 # The colors of iterations repeat after so many.
 COLORS = 4
-_CLOCKS = {"sass": "replayed machine code", "ttgir": "latencies of operations"}
 _NARROW, _MOST_LABEL = 100, 24
 _LEAST_LABEL = 12
 _COLUMNS_PER_TICK = 12
@@ -379,7 +378,7 @@ def single_texts(timeline: KernelTimeline) -> list[str]:
     """Return the time of an iteration, what is hidden, and what waits."""
     if not timeline.period:
         return []
-    clock = _CLOCKS.get(timeline.clock, timeline.clock)
+    clock = "latencies of operations" if timeline.clock == "ttgir" else "replayed machine code"
     waits = [
         f"{who} {cycles:,.0f} of {timeline.period:,.0f} cycles for {cause}"
         for (who, cause), cycles in _wait_cycles(timeline).items()

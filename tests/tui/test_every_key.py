@@ -408,7 +408,7 @@ TIMELINE = {
     "zoom_time(1)": Trial(at_span, ("P",), lambda old, new: new[3] > old[3]),
     "zoom_time(-1)": Trial(at_span, ("P", "+", "+"), lambda old, new: new[3] < old[3]),
     "whole_time": Trial(at_span, ("P", "+", "+"), lambda old, new: new[3] < old[3] and new[3] == 1),
-    "follow": Trial(at_span, ("P",), lambda old, new: new[:2] != old[:2]),
+    "follow_wait": Trial(at_span, ("P",), lambda old, new: new[:2] != old[:2]),
     "go_to_span": Trial(screen, ("P", "j"), becomes(CompareScreen)),
 }
 TURNED = {

@@ -351,7 +351,7 @@ class TimelineScreen(DismissOnce[StageLine]):
                 key("+,=", "zoom_time(1)", "Zoom in; also with the mouse wheel", "zoom"),
                 key("-", "zoom_time(-1)", "Zoom out"),
                 key("z", "whole_time", "Show all cycles", "all"),
-                key("w", "follow", "Next wait; from a wait to what ends it, or back", "waits for"),
+                key("w", "follow_wait", "Next wait; from a wait to what ends it, or back", "waits for"),
                 key("enter", "go", "Go to the span's line of TTGIR", "go there", name="go_to_span"),
             ),
         ),
@@ -437,7 +437,7 @@ class TimelineScreen(DismissOnce[StageLine]):
         """Show all cycles."""
         self.view.show_whole()
 
-    def action_follow(self) -> None:
+    def action_follow_wait(self) -> None:
         """Go from a wait to what ends it, or from there to the wait."""
         if not self.view.follow_wait():
             self.notify("No wait follows in this row")
