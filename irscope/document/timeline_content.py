@@ -287,7 +287,7 @@ def timeline_content(
     cycles = max((timeline.cycles for timeline in timelines), default=0.0) or 1.0
     scale = Scale(0.0, cycles / columns, columns)
     for timeline, some, heading in zip(timelines, rows, headings, strict=True):
-        yield title(heading)
+        yield Line([(heading, "heading")], gap=True, fit="cut")
         yield from (Line(text, fit="wrapped") for text in lane_sentences(timeline))
         if timeline.spans:
             yield Line([(" " * label + ruler(scale), "dim")])
@@ -400,6 +400,8 @@ def _slack_texts(timeline: KernelTimeline, before: KernelTimeline | None = None)
         if other := slacks.get((slack.kind, slack.name)):
             flight += f" in B, {other.in_flight:,.0f} in A"
             hidden += f" in B, {_hidden(other)} in A"
+        elif before:
+            flight += " in B"
         return f"{flight}; {slack.needed:,.0f} are needed: {hidden}"
 
     for (kind, said), equal in grouped(timeline.slacks, lambda slack: (slack.kind, text(slack))).items():
