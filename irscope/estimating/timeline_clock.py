@@ -35,6 +35,7 @@ from irscope.languages.document import Document
 from irscope.layouts.convert import Version, triton_version
 from irscope.model import Target
 from irscope.model.kernel_timeline import Dependency, KernelTimeline, Lane, Slack, Span, SpanKind
+from irscope.targets import CUDA
 
 MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
@@ -403,7 +404,9 @@ def _scaled(timeline: KernelTimeline, factor: float) -> KernelTimeline:
         replace(slack, in_flight=slack.in_flight * factor, needed=slack.needed * factor)
         for slack in timeline.slacks
     )
-    return replace(timeline, spans=spans, slacks=slacks, period=timeline.period * factor, clock="sass")
+    return replace(
+        timeline, spans=spans, slacks=slacks, period=timeline.period * factor, clock=CUDA.machine_code
+    )
 
 
 def _lanes(recording: EventRecording) -> Iterator[Lane]:

@@ -92,7 +92,7 @@ class SharedAllocation(BufferState):
     """An allocation in shared or tensor memory; `accesses` are those that later ones may conflict with.
 
     `barriers` are the mbarriers in it, `arrivals` what arrives at them by the line of the stage, with its
-    thread; `waits` counts the waits for them.
+    thread; `waits` counts the waits for them. `skipped`: a product to it had a predicate that did not hold.
     """
 
     name: str = ""
@@ -101,6 +101,7 @@ class SharedAllocation(BufferState):
     barriers: list[PhaseBarrier] = field(default_factory=list)
     arrivals: dict[int, tuple[Op, str]] = field(default_factory=dict)
     waits: int = 0
+    skipped: bool = False
 
 
 @dataclass(slots=True)

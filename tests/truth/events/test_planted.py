@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from irscope.interpreting.events.hazards import EARLY_READ
 from irscope.interpreting.events.machine import check_order
 from irscope.languages.language import parse
 from tests.truth.events.planted import PLANTED, edited, false_alarms, hazards, is_found, results, stages
@@ -64,3 +65,18 @@ def test_time_of_an_ordinary_kernel() -> None:
 def test_an_edit_that_matches_nothing_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing matches"):
         edited("", next(planted for planted in PLANTED if planted.pattern))
+
+
+def test_the_result_of_a_skipped_product_may_be_read() -> None:
+    # Pipelined attention loads the scores of an iteration that a loop without iterations does not have.
+    text = stages()["tensor_memory_kernel sm_100 0 ttgir"]
+    multiplied = "%total[], %1, %true"
+    assert multiplied in text
+    skipped = text.replace(
+        "%true = arith.constant true", "%true = arith.constant true\n    %no = arith.constant false"
+    )
+    document = parse(skipped.replace(multiplied, "%total[], %1, %no"), "mlir")
+    assert not [hazard for hazard in check_order(document, (3, 9)).hazards if hazard.kind == EARLY_READ]
+    removed = "\n".join(line for line in text.split("\n") if "tc_gen5_mma" not in line)
+    reports = check_order(parse(removed, "mlir"), (3, 9)).hazards
+    assert "total is read" in next(hazard for hazard in reports if hazard.kind == EARLY_READ).message
