@@ -43,7 +43,7 @@ _WARP, _WAVEFRONT = 32, 128
 _PER_ACCESS = 8
 _MOST_HAZARDS = 3
 # If the machine code takes so many times longer or shorter, its loop is another one.
-_MOST_SCALED = 1.5
+_MOST_SCALED = 2.0
 # Work of fewer cycles, such as what issues a copy, has no span.
 _SHORTEST = 4.0
 _SPECIAL = re.compile(r"math\.(?!abs|fma|floor|ceil)|divf|precise_|approx_|extern_elementwise")
