@@ -6,15 +6,20 @@ copies   a[2] <- 2 ..........| a[0] <- 3 ..........
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Literal
 
 # What a span is: a copy to shared memory, a load to registers, a product of the tensor cores, the read and
 # the write of a buffer by threads, a store to global memory, a wait that blocks, an arrival at a barrier, or
 # other work of the warps (arithmetic, address computation).
 SpanKind = Literal["copy", "load", "product", "read", "write", "store", "wait", "arrive", "compute"]
+# Spans that use what copies bring.
+CONSUMERS: tuple[SpanKind, ...] = ("product", "read", "compute", "store", "write")
 # An agent that goes on by itself, or the warps of a partition.
 Engine = Literal["warps", "copies", "tensor cores"]
+_SLOT = re.compile(r"\[\d+\]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,13 @@ class Lane:
     partition: str = ""
     warps: int = 0
     registers: int = 0
+
+    @property
+    def name(self) -> str:
+        """Return the name for a user: "partition1", "tensor cores"."""
+        if self.engine == "warps":
+            return self.partition or self.engine
+        return f"{self.engine} {self.partition}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +118,35 @@ class KernelTimeline:
     def cycles(self) -> float:
         """Return the cycle in which the last span ends."""
         return max((span.end for span in self.spans), default=0.0)
+
+    @property
+    def steady_cycles(self) -> tuple[float, float] | None:
+        """Return when the data of the steady state begins to be used and ends to be; None without one."""
+        first, last = self.steady
+        consumers = [span for span in self.spans if span.kind in CONSUMERS and span.iteration >= 0]
+        products = [span for span in consumers if span.kind == "product"] or consumers
+        starts = [span.start for span in products if span.iteration == first]
+        ends = [span.end for span in products if span.iteration == last]
+        if not starts or not ends or not self.period:
+            return None
+        following = [span.start for span in products if span.iteration == last + 1]
+        return min(starts), min(following, default=max(ends))
+
+    def iterations_ahead(self) -> dict[str, int]:
+        """Map each buffer, without slot, to how many iterations before its use its copy is issued.
+
+        Only copies that are issued after the first product count.
+        """
+        starts = [(span.start, span.iteration) for span in self.spans if span.kind == "product"]
+        distances: dict[str, list[int]] = {}
+        for span in self.spans:
+            begun = [iteration for start, iteration in starts if start <= span.issued]
+            if span.kind == "copy" and span.iteration >= 0 and begun:
+                for buffer in span.buffers:
+                    distances.setdefault(without_slot(buffer), []).append(span.iteration - max(begun))
+        return {name: median_low(numbers) for name, numbers in distances.items()}
+
+
+def without_slot(buffer: str) -> str:
+    """Return the name of a buffer or barrier without its slot: "a" of "a[1]"."""
+    return _SLOT.sub("", buffer)

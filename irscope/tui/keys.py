@@ -308,8 +308,8 @@ MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
 # What the bottom line shows first, after the keys of the panel; what fits at 80 columns is the first line.
 _HINTED = (
     "back", "lesson(1)", "change(1)", "why", "passes", "toggle_source", "search", "what_if",
-    "layout", "chart", "explain", "swap", "estimate", "bits", "toggle_findings", "detail", "toggle_folded",
-    "toggle_unified", "toggle_variants", "edit_stage", "return_home",
+    "layout", "chart", "explain", "swap", "estimate", "bits", "timeline", "toggle_findings", "detail",
+    "toggle_folded", "toggle_unified", "toggle_variants", "edit_stage", "return_home",
 )  # fmt: skip
 
 

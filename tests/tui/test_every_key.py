@@ -45,6 +45,7 @@ from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen, HomeView
 from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.screens.passes import PassesScreen, PassView
+from irscope.tui.screens.timeline import TimelineScreen, TimelineView
 from irscope.tui.settings import StateFolder
 from irscope.tui.widgets.bars import Bar, StatusLine
 from irscope.tui.widgets.diff_view import DiffView
@@ -159,6 +160,10 @@ def first_view(pilot: Pilot[None]) -> str:
 def cell_style(pilot: Pilot[None]) -> object:
     view = one(pilot, GridView)
     return [view.cell_style(cell) for cell in view.cells() if cell]
+
+
+def at_span(pilot: Pilot[None]) -> tuple[int, int, float, float]:
+    return one(pilot, TimelineView).place
 
 
 def messages(pilot: Pilot[None]) -> str:
@@ -336,6 +341,7 @@ SHOW = {
     "why": Trial(screen, right=becomes(WhyScreen)),
     "bits": Trial(screen, right=becomes(BitsScreen)),
     "passes": Trial(screen, right=becomes(PassesScreen), make=recorded_passes.write),
+    "timeline": Trial(screen, right=becomes(TimelineScreen)),
     "zoom": Trial(lambda pilot: pilot.app.screen.maximized is not None, right=becomes(True)),
 }
 CHART = {
@@ -399,6 +405,17 @@ LAYOUT = {
     "written": Trial(layout_title, ("T",), lambda _, title: "as written" in title, make=captures.gluon),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
 }
+TIMELINE = {
+    "span(1)": Trial(at_span, ("P",), lambda old, new: new[:2] == (old[0], old[1] + 1)),
+    "span(-1)": Trial(at_span, ("P", "l", "l"), lambda old, new: new[:2] == (old[0], old[1] - 1)),
+    "lane(1)": Trial(at_span, ("P",), lambda old, new: new[0] == old[0] + 1),
+    "lane(-1)": Trial(at_span, ("P", "j", "j"), lambda old, new: new[0] == old[0] - 1),
+    "zoom_time(1)": Trial(at_span, ("P",), lambda old, new: new[3] > old[3]),
+    "zoom_time(-1)": Trial(at_span, ("P", "+", "+"), lambda old, new: new[3] < old[3]),
+    "whole_time": Trial(at_span, ("P", "+", "+"), lambda old, new: new[3] < old[3] and new[3] == 1),
+    "follow_wait": Trial(at_span, ("P",), lambda old, new: new[:2] != old[:2]),
+    "go_to_span": Trial(screen, ("P", "j"), becomes(CompareScreen)),
+}
 TURNED = {
     "lesson(1)": Trial(page_title, lesson=LESSON),
     "lesson(-1)": Trial(page_title, (".",), lesson=LESSON),
@@ -452,6 +469,7 @@ TRIALS: dict[str, dict[str, Trial]] = {
     "In the reasons": WHY,
     "In the screen of equal bits": BITS,
     "In the layouts": LAYOUT,
+    "In the timeline": TIMELINE,
     "In the list of passes": PASSES,
     "In the passes": PASSES,
     "In a screen over the main one": LEAVE,

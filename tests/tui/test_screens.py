@@ -50,6 +50,7 @@ SCREENS = {
     "why": Shown(("W", "j", "j"), captures.traced),
     "bits": Shown(("I",), captures.softmax),
     "layout": Shown(("3", "slash", *"local_load", "enter", "T", "l")),
+    "timeline": Shown(("3", "P", "j", "l", "l"), captures.traced),
     "passes": Shown(("p",), recorded_passes.write),
     "help": Shown(("question_mark",)),
     "hostile": Shown(("2",), captures.hostile),

@@ -14,7 +14,7 @@ from irscope.model.text import one_line
 from irscope.workspace import Grid, GridCell
 
 # Pale backgrounds by group and shade.
-_BACKGROUNDS = (
+BACKGROUNDS = (
     ("#cfe3fa", "#a9cdf4"),
     ("#fde0c2", "#f9c793"),
     ("#d3efd0", "#b0dfab"),
@@ -31,7 +31,7 @@ _MAX_CELLS = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class _Paper:
+class Paper:
     """The colors outside of cells: the background ("" for the page's), text, labels, and empty cells."""
 
     background: str
@@ -40,8 +40,8 @@ class _Paper:
     empty: str
 
 
-_WHITE = _Paper("#ffffff", "#000000", "#666666", "#e4e4e4")
-_OF_PAGE = _Paper("", "currentColor", "currentColor", "#767c85")
+WHITE = Paper("#ffffff", "#000000", "#666666", "#e4e4e4")
+OF_PAGE = Paper("", "currentColor", "currentColor", "#767c85")
 
 
 def layout_svg(
@@ -51,7 +51,7 @@ def layout_svg(
 
     `in_page` is true for a picture that is part of a page, which may be dark.
     """
-    paper = _OF_PAGE if in_page else _WHITE
+    paper = OF_PAGE if in_page else WHITE
     parts: list[str] = []
     x, y, height = _GAP, 64 if title else _HEIGHT, 0.0
     for index, grid in enumerate(grids):
@@ -60,19 +60,20 @@ def layout_svg(
         parts += drawn
         x += int(width) + _GAP
         height = max(height, tall)
-    width = max(x, int(_length(title) * 1.5) + 2 * _GAP)
-    tall = int(y + height + _GAP)
+    width = max(x, int(text_width(title) * 1.5) + 2 * _GAP)
+    heading = svg_text(_GAP, 26, title, paper.ink, size=15, weight="bold")
+    return svg_picture([heading, *parts], width, int(y + height + _GAP), paper)
+
+
+def svg_picture(parts: Sequence[str], width: int, height: int, paper: Paper) -> str:
+    """Return a picture of `width` x `height` pixels with these elements on its paper."""
+    background = f'<rect width="{width}" height="{height}" fill="{paper.background}"/>'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{tall}" '
-            f'viewBox="0 0 {width} {tall}" font-family="ui-monospace, Menlo, Consolas, monospace" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" font-family="ui-monospace, Menlo, Consolas, monospace" '
             'font-size="10">',
-            *(
-                [f'<rect width="{width}" height="{tall}" fill="{paper.background}"/>']
-                if paper.background
-                else ()
-            ),
-            _text(_GAP, 26, title, paper.ink, size=15, weight="bold"),
+            *([background] if paper.background else ()),
             *parts,
             "</svg>",
             "",
@@ -81,22 +82,22 @@ def layout_svg(
 
 
 def _grid(
-    grid: Grid, x: float, y: float, sentences: Sequence[str], paper: _Paper
+    grid: Grid, x: float, y: float, sentences: Sequence[str], paper: Paper
 ) -> tuple[list[str], float, float]:
     """Return the elements of one grid at (`x`, `y`), its width and its height."""
     labels = [cell.label for row in grid.cells for cell in row if cell]
-    cell = max([_length(label) for label in [*labels, *grid.columns]] or [0]) + 8
-    margin = max(map(_length, grid.rows), default=0) + 8
+    cell = max([text_width(label) for label in [*labels, *grid.columns]] or [0]) + 8
+    margin = max(map(text_width, grid.rows), default=0) + 8
     rows = grid.cells[: max(1, _MAX_CELLS // max(1, len(grid.columns)))]
-    parts = [_text(x, y - 10, grid.title, paper.ink, size=12, weight="bold")]
+    parts = [svg_text(x, y - 10, grid.title, paper.ink, size=12, weight="bold")]
     top = y + _HEIGHT
     for column, label in enumerate(grid.columns):
         parts.append(
-            _text(x + margin + column * cell + cell / 2, top - 5, label, paper.quiet, anchor="middle")
+            svg_text(x + margin + column * cell + cell / 2, top - 5, label, paper.quiet, anchor="middle")
         )
     for index, row in enumerate(rows):
         row_top = top + index * _HEIGHT
-        parts.append(_text(x + margin - 5, row_top + 12.5, grid.rows[index], paper.quiet, anchor="end"))
+        parts.append(svg_text(x + margin - 5, row_top + 12.5, grid.rows[index], paper.quiet, anchor="end"))
         parts += _row(row, x + margin, row_top, cell, paper)
     below = top + len(rows) * _HEIGHT + 8
     parts += _legend(grid, x + margin, below, paper)
@@ -106,17 +107,17 @@ def _grid(
     below += _HEIGHT if grid.legend else 4
     for line in lines:
         below += 14
-        parts.append(_text(x, below, line, paper.ink))
+        parts.append(svg_text(x, below, line, paper.ink))
     width = max(
         margin + cell * len(grid.columns),
-        _length(grid.title) * 1.25,
-        *map(_length, lines),
+        text_width(grid.title) * 1.25,
+        *map(text_width, lines),
         margin + _legend_width(grid),
     )
     return parts, width, below - y
 
 
-def _row(row: Sequence[GridCell | None], x: float, y: float, width: float, paper: _Paper) -> Iterator[str]:
+def _row(row: Sequence[GridCell | None], x: float, y: float, width: float, paper: Paper) -> Iterator[str]:
     """Yield the boxes of a row with their descriptions, then the labels, which the pointer ignores."""
     yield '<g stroke="#ffffff">'
     for column, cell in enumerate(row):
@@ -124,7 +125,7 @@ def _row(row: Sequence[GridCell | None], x: float, y: float, width: float, paper
         if cell is None:
             yield _cell(left, y, width, f'{paper.background or "none"}" stroke="{paper.empty}')
             continue
-        fill = _BACKGROUNDS[cell.group % len(_BACKGROUNDS)][cell.shade % 2]
+        fill = BACKGROUNDS[cell.group % len(BACKGROUNDS)][cell.shade % 2]
         edge = '" stroke="#c00000" stroke-width="2' if cell.marked else ""
         yield _cell(left, y, width, fill + edge, f"<title>{escape(one_line(cell.description))}</title>")
     yield '</g><g text-anchor="middle" pointer-events="none" fill="#000000">'
@@ -139,17 +140,15 @@ def _cell(x: float, y: float, width: float, fill: str, title: str = "") -> str:
     return f'<rect x="{x:.1f}" y="{y:g}" width="{width:g}" height="{_HEIGHT}" fill="{fill}">{title}</rect>'
 
 
-def _legend(grid: Grid, x: float, y: float, paper: _Paper) -> Iterator[str]:
+def _legend(grid: Grid, x: float, y: float, paper: Paper) -> Iterator[str]:
     for group, text in grid.legend:
-        yield _box(
-            x, y, 12, _BACKGROUNDS[group % len(_BACKGROUNDS)][1], paper.background or "none", height=12
-        )
-        yield _text(x + 16, y + 10, text, paper.ink)
-        x += 28 + _length(text)
+        yield _box(x, y, 12, BACKGROUNDS[group % len(BACKGROUNDS)][1], paper.background or "none", height=12)
+        yield svg_text(x + 16, y + 10, text, paper.ink)
+        x += 28 + text_width(text)
 
 
 def _legend_width(grid: Grid) -> float:
-    return sum(28 + _length(text) for _, text in grid.legend)
+    return sum(28 + text_width(text) for _, text in grid.legend)
 
 
 def _box(x: float, y: float, width: float, fill: str, edge: str, height: float = _HEIGHT) -> str:
@@ -159,9 +158,10 @@ def _box(x: float, y: float, width: float, fill: str, edge: str, height: float =
     )
 
 
-def _text(
+def svg_text(
     x: float, y: float, text: str, color: str, size: int = 0, weight: str = "", anchor: str = ""
 ) -> str:
+    """Return a text that begins at (`x`, `y`), or is there in the middle or ends there, by its `anchor`."""
     more = "".join(
         f" {name}={quoteattr(str(value))}"
         for name, value in (("font-size", size), ("font-weight", weight), ("text-anchor", anchor))
@@ -170,5 +170,6 @@ def _text(
     return f'<text x="{x:.1f}" y="{y:.1f}" fill="{color}"{more}>{escape(one_line(text))}</text>'
 
 
-def _length(text: str) -> float:
+def text_width(text: str) -> float:
+    """Return the width in pixels of a text of 10 pixels."""
     return len(text) * _LETTER

@@ -1,4 +1,4 @@
-"""`layout`, `registers` and `passes` with --format json; docs/json-schemas.md describes them."""
+"""`layout`, `registers`, `passes` and `timeline` with --format json; docs/json-schemas.md describes them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.document.json.records import Projection, each, from_one, known, of, optional, variant_record
 from irscope.model import Variant
+from irscope.model.kernel_timeline import Dependency, KernelTimeline, Lane, Slack, Span
 from irscope.workspace import (
     AccessConflicts,
     BankConflicts,
@@ -28,6 +29,7 @@ LAYOUT_SCHEMA = "irscope.layout/1"
 REGISTERS_SCHEMA = "irscope.registers/1"
 PASSES_SCHEMA = "irscope.passes/2"
 LLVM_SCHEMA = "irscope.llvm-passes/1"
+TIMELINE_SCHEMA = "irscope.timeline/1"
 
 _TENSOR: Projection[Tensor] = Projection(
     value="name",
@@ -231,3 +233,55 @@ def llvm_document(report: LlvmReport, capture: str) -> dict[str, Any]:
         "passes": [{"number": number} | _LLVM_PASS(llvm_pass) for number, llvm_pass in report.passes],
         "ptxas": {"functions": dict(report.functions), "advice": list(report.advice)},
     }
+
+
+_TIMELINE: Projection[KernelTimeline] = Projection(
+    cycles_per_iteration=known("period"),
+    steady=lambda timeline: list(timeline.steady) if timeline.period else None,
+    clock=known("clock"),
+    lanes=each(
+        "lanes",
+        Projection[Lane](
+            engine="engine", partition=known("partition"), warps=known("warps"), registers=known("registers")
+        ),
+    ),
+    spans=each(
+        "spans",
+        Projection[Span](
+            lane="lane",
+            kind="kind",
+            issued="issued",
+            start="start",
+            end="end",
+            iteration=of("iteration", lambda iteration: None if iteration < 0 else iteration),
+            buffers="buffers",
+            barrier=known("barrier"),
+            phase=of("phase", lambda phase: None if phase < 0 else phase),
+            stage_line=known("stage_line"),
+            line=known("source_line"),
+            critical="critical",
+        ),
+    ),
+    dependencies=each("dependencies", Projection[Dependency](releasing="releasing", waiting="waiting")),
+    slacks=each(
+        "slacks",
+        Projection[Slack](
+            kind="kind", name="name", line=known("source_line"), in_flight="in_flight", needed="needed"
+        ),
+    ),
+    notes="notes",
+)
+
+
+def timeline_document(
+    capture: str, variants: Sequence[Variant], names: Sequence[str], timelines: Sequence[KernelTimeline]
+) -> dict[str, Any]:
+    """Return the JSON document of one timeline, or of two with how the second differs."""
+    from irscope.document.timeline_content import pair_texts, single_texts
+
+    sides = [
+        {"variant": variant_record(variant, name), **_TIMELINE(timeline), "sentences": single_texts(timeline)}
+        for variant, name, timeline in zip(variants, names, timelines, strict=True)
+    ]
+    document = {"schema": TIMELINE_SCHEMA, "capture": capture, "sides": sides}
+    return document | ({"differences": pair_texts(*timelines)} if len(timelines) == 2 else {})

@@ -21,6 +21,12 @@ _STYLES = {
     "dim": "dim",
     "warning": "bold yellow",
     "best": "bold green",
+    # Of timelines: neighbors in time have different colors.
+    "wait": "red",
+    "iteration0": "cyan",
+    "iteration1": "magenta",
+    "iteration2": "green",
+    "iteration3": "yellow",
 }
 
 Piece = tuple[str, str]  # text and the name of its style, "" for none

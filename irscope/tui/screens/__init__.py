@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from irscope.tui.screens.documents import DocumentScreen
     from irscope.tui.screens.layout import LayoutScreen
     from irscope.tui.screens.passes import PassesScreen
+    from irscope.tui.screens.timeline import TimelineScreen
 
-    Overlay: TypeAlias = type[LayoutScreen | ChartScreen | DocumentScreen | PassesScreen]
+    Overlay: TypeAlias = type[LayoutScreen | ChartScreen | DocumentScreen | PassesScreen | TimelineScreen]
 
 
 def _opening(
@@ -39,6 +40,14 @@ def _no_layouts(screen: CompareScreen) -> str:
         ""
         if "ttgir" in screen.pair.stages
         else "There are no layouts without TTGIR; J shows the next variant"
+    )
+
+
+def _no_timeline(screen: CompareScreen) -> str:
+    return (
+        ""
+        if "ttgir" in screen.pair.stages
+        else "There is no timeline without TTGIR; J shows the next variant"
     )
 
 
@@ -67,7 +76,22 @@ OPEN_PASSES = _opening(
     "p", "passes", "Compiler passes, and the one in which A and B diverge", "passes", _no_passes
 )
 OPEN_BITS = _opening("I", "bits", "Do A and B compute the same bits, and which line decides", "bits")
-OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_BITS, OPEN_PASSES)
+OPEN_TIMELINE = _opening(
+    "P",
+    "timeline",
+    "The pipeline in time: what is in flight when, and what waits for what",
+    "pipeline",
+    _no_timeline,
+)
+OPENING_KEYS = (
+    OPEN_LAYOUTS,
+    OPEN_CHART,
+    OPEN_ESTIMATE,
+    OPEN_REASONS,
+    OPEN_BITS,
+    OPEN_PASSES,
+    OPEN_TIMELINE,
+)
 
 
 # The module and class of each, by the name of its key.
@@ -78,6 +102,7 @@ _OVERLAYS = {
     "why": ("documents", "WhyScreen"),
     "bits": ("equal_bits", "BitsScreen"),
     "passes": ("passes", "PassesScreen"),
+    "timeline": ("timeline", "TimelineScreen"),
 }
 
 

@@ -3,7 +3,7 @@
     irscope run -o timelines.irscope tests/truth/timelines/launches.py > measured.jsonl     on a GPU
 
 Every kernel is launched twice, with few and with many iterations: the difference is that of its loop. A
-multiprocessor has one program; as in a product of matrices, 8 programs read the same rows of A, 16 those of B.
+multiprocessor has one program. As in a product of matrices, 8 programs read the same A, and 16 the same B.
 """
 
 from __future__ import annotations
