@@ -293,7 +293,7 @@ def double_precision(compiled: CompiledKernel) -> Iterator[Diagnostic]:
         if ttir is None or "f64" not in ttir or _STORED.search(ttir):
             continue
         lines = set()
-        for operation in compiled.located(variant, ttir).operations:
+        for operation in compiled.document(variant, "ttir").operations:
             if _ARITHMETIC.match(operation.opcode) and _DOUBLE.search(operation.normalized):
                 place = kernel_place(operation.location)
                 lines.add(place[1] if place else compiled.kernel.source.line)

@@ -258,17 +258,14 @@ def _hazards(compiled: CompiledKernel, variant: Variant, lowered: bool) -> Itera
     from irscope.interpreting.events.machine import check_order
     from irscope.layouts.convert import triton_version
 
-    text = compiled.text(variant, "ttgir")
-    if text is None:
+    if "ttgir" not in variant.artifacts:
         return
-    ttir = compiled.text(variant, "ttir") or ""
     version = triton_version(variant.toolchain.versions.get("triton", ""))
-    yield from check_order(compiled.located(variant, ttir, "ttgir", text), version).hazards
+    yield from check_order(compiled.document(variant, "ttgir"), version).hazards
     stage = next((name for name in _LOWERED if name in variant.artifacts), None)
     code = compiled.text(variant, stage) if stage and lowered else None
     if stage and code is not None and ("shared" in code or "addrspace(3)" in code):
-        document = compiled.located(variant, ttir, stage, code)
-        yield from check_barriers(document, stage_named(stage).language or "")
+        yield from check_barriers(compiled.document(variant, stage), stage_named(stage).language or "")
 
 
 SHARED_MEMORY_ORDER = CaptureRule(
