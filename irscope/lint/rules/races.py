@@ -258,10 +258,10 @@ def _hazards(compiled: CompiledKernel, variant: Variant, lowered: bool) -> Itera
     from irscope.interpreting.events.machine import check_order
     from irscope.layouts.convert import triton_version
 
-    if "ttgir" not in variant.artifacts:
-        return
-    version = triton_version(variant.toolchain.versions.get("triton", ""))
-    yield from check_order(compiled.document(variant, "ttgir"), version).hazards
+    # Buffers and barriers of a stage are descriptors of memory.
+    if "memdesc" in (compiled.text(variant, "ttgir") or ""):
+        version = triton_version(variant.toolchain.versions.get("triton", ""))
+        yield from check_order(compiled.document(variant, "ttgir"), version).hazards
     stage = next((name for name in _LOWERED if name in variant.artifacts), None)
     code = compiled.text(variant, stage) if stage and lowered else None
     if stage and code is not None and ("shared" in code or "addrspace(3)" in code):

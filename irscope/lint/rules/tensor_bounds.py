@@ -88,23 +88,23 @@ _WRAP = 2**32
 
 def access_leaves_tensor(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
     """Compare the offsets of all accesses of a launch with the sizes of its tensors."""
-    known = {diagnostic.line for diagnostic in out_of_bounds(compiled)}
     sizes = {name: _extent(text) for name, text in launch.launch.arguments}
     worst: dict[tuple[int, int], RecordedAccess] = {}
     for access in launch.races.record.accesses:
         if access.base is None or access.addresses is None or not access.certain or not access.line:
             continue
         extent = sizes.get(launch.parameter(access.base))
-        if extent is None or access.line in known:
+        if extent is None:
             continue
         offsets = access.offset
         if not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
             continue
         worst.setdefault((access.line, access.base), access)
     wraps = any(launch_overflow(compiled)) if worst else False
+    known = {diagnostic.line for diagnostic in out_of_bounds(compiled)} if worst else ()
     for access in worst.values():
         extent = sizes[launch.parameter(access.base or 0)] or 0
-        if not (wraps and _is_wrapped(access, extent)):
+        if access.line not in known and not (wraps and _is_wrapped(access, extent)):
             yield _access_leaves_tensor_diagnostic(compiled, launch, access, extent)
 
 
