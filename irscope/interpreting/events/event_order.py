@@ -91,7 +91,7 @@ class EventOrder:
                 self._unfenced &= ~earlier.bit
             if not (write and ordered and earlier.view.data.shape == view.data.shape):
                 kept.append(earlier)
-        if not written:
+        if not written and not home.skipped:
             name = slot_name(view)
             message = f"{name} is read {thread.place(step)} before anything was written to it"
             remedy = "write it first, or wait for the barrier of the copy that fills it"

@@ -92,10 +92,12 @@ class SharedAllocation(BufferState):
     """An allocation in shared or tensor memory; `accesses` are those that later ones may conflict with.
 
     `barriers` are the mbarriers in it, `arrivals` what arrives at them by the line of the stage, with its
-    thread; `waits` counts the waits for them.
+    thread; `waits` counts the waits for them. `skipped`: a product that fills it did not run, as before a
+    loop without iterations, so what is read of it is not used.
     """
 
     name: str = ""
+    skipped: bool = False
     data: Array = field(default_factory=lambda: np.zeros(0, np.uint8))
     accesses: list[BufferAccess] = field(default_factory=list)
     barriers: list[PhaseBarrier] = field(default_factory=list)
