@@ -471,25 +471,15 @@ _PLAIN: Mapping[str, Handler] = {
     "ub.poison": _poison,
     "ttg.warp_id": _warp_id,
     "nvgpu.cluster_id": _warp_id,
-    "llvm.intr.assume": _nothing,
-    "tt.assert": _nothing,
-    "tt.print": _nothing,
-    "rocdl.s.setprio": _nothing,
-    "rocdl.sched.barrier": _nothing,
-    "gpu.barrier": _nothing,
-    "ttg.local_barrier": _nothing,
-    "ttg.barrier": _nothing,
-    "ttng.fence_async_shared": _nothing,
-    "ttng.fence": _nothing,
-    "ttg.async_commit_group": _nothing,
-    "ttg.async_wait": _nothing,
-    "ttg.local_dealloc": _nothing,
-    "ttng.async_tma_store_wait": _nothing,
-    "ttng.tensormap_fenceproxy_acquire": _nothing,
-    "ttng.inval_barrier": _nothing,
-    "ttng.cluster_arrive": _nothing,
-    "ttng.cluster_wait": _nothing,
-}
+    **dict.fromkeys(
+        ("llvm.intr.assume", "tt.assert", "tt.print", "rocdl.s.setprio", "rocdl.sched.barrier", "gpu.barrier",
+         "ttg.local_barrier", "ttg.barrier", "ttng.fence_async_shared", "ttng.fence",
+         "ttg.async_commit_group", "ttg.async_wait", "ttg.local_dealloc", "ttng.async_tma_store_wait",
+         "ttng.tensormap_fenceproxy_acquire", "ttng.inval_barrier", "ttng.cluster_arrive",
+         "ttng.cluster_wait"),
+        _nothing,
+    ),
+}  # fmt: skip
 
 
 def _is_elementwise(step: Op) -> bool:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from irscope.lint.compiled import CompiledKernel
-from irscope.lint.diagnostic import Diagnostic, LaunchRule
-from irscope.model.text import one_line, pluralize
-
-if TYPE_CHECKING:
-    from irscope.interpreting.races import Race, RaceSide
-    from irscope.lint.executed import ExecutedLaunch
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from irscope.interpreting.races import Race
-    from irscope.lint.executed import ExecutedLaunch
-from typing import TYPE_CHECKING
-
-from irscope.lint.diagnostic import CaptureRule
+from irscope.lint.diagnostic import CaptureRule, Diagnostic, LaunchRule
 from irscope.model import Variant
+from irscope.model.text import one_line, pluralize
 from irscope.targets import CUDA, stage_named
 
 if TYPE_CHECKING:
     from irscope.interpreting.events.hazards import Hazard
+    from irscope.interpreting.races import Race, RaceSide
+    from irscope.lint.executed import ExecutedLaunch
 
 
 def race_between_threads(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 from irscope.lint.compiled import CompiledKernel, LaunchedVariant, launched_variants
@@ -121,13 +122,8 @@ def _extent(text: str) -> int | None:
         return None
     sizes = [int(size) for size in match[1].split(",") if size.strip()]
     strides = [int(stride) for stride in (match[2] or "").split(",") if stride.strip()]
-    if 0 in sizes:
-        return 0
-    if not strides:
-        extent = 1
-        for size in sizes:
-            extent *= size
-        return extent
+    if 0 in sizes or not strides:
+        return prod(sizes)
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
 
 
