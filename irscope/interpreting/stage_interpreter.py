@@ -6,9 +6,11 @@ Control flow, integers, masks and addresses are concrete; a domain supplies the 
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -102,6 +104,8 @@ class StageInterpreter:
         # Is told each operation that has no region, with its operands, before it is executed.
         self.observe: Callable[[Op, Sequence[Item]], None] | None = None
         self._step: Op | None = None
+        # What operations without effects were executed on last, with their results, by id.
+        self._latest: dict[int, tuple[Sequence[Item], Results]] = {}
         # How many operations were executed of the last program, and how many elements their results had.
         self.steps = self.elements = 0
 
@@ -113,17 +117,19 @@ class StageInterpreter:
         self.scratch = SCRATCH
         self.steps = self.elements = 0
         self.domain.begin(self.program, program_id)
-        frame = Frame()
-        for index, name in enumerate(self.program.entry.arguments):
-            frame.values[name] = self._argument(index, name)
         try:
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                waiting = next(self.block(self.program.entry, frame), None)
+                waiting = next(self.block(self.program.entry, Frame(dict(self._arguments))), None)
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
             step = self._step
             raise UnansweredError(f"{step.opcode if step else 'the stage'}: {error}", step) from error
         if waiting is not None:
             raise UnansweredError("the program waits for a barrier that nothing arrives at", waiting)
+
+    @cached_property
+    def _arguments(self) -> Mapping[str, Item]:
+        """Return the arguments of every program."""
+        return {name: self._argument(index, name) for index, name in enumerate(self.program.entry.arguments)}
 
     def _argument(self, index: int, name: str) -> Item:
         element = self.program.pointees[index]
@@ -191,9 +197,16 @@ class StageInterpreter:
     def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
         if self.observe is not None:
             self.observe(step, operands)
+        latest = self._latest.get(id(step))
+        if latest is not None and all(map(operator.is_, operands, latest[0])):
+            return latest[1]
         handler = self._handlers.get(step.opcode)
-        if handler is not None:
-            return handler(self, step, operands)
+        results = handler(self, step, operands) if handler is not None else self._computed(step, operands)
+        if handler is None or step.opcode in _REPEATABLE:
+            self._latest[id(step)] = operands, results
+        return results
+
+    def _computed(self, step: Op, operands: Sequence[Item]) -> Results:
         numbers = [item for item in operands if isinstance(item, RuntimeValue)]
         if len(numbers) == len(operands) and all(value.known for value in numbers):
             results = integer_result(step, numbers)
@@ -229,6 +242,8 @@ class StageInterpreter:
 Handler = Callable[[StageInterpreter, Op, Sequence[Item]], Results]
 ControlFlow = Callable[[StageInterpreter, Op, Frame], Execution]
 
+# Operations with a handler, the results of which follow from the operands alone.
+_REPEATABLE = frozenset((*SHAPES, "arith.constant", "arith.select", "tt.get_num_programs"))
 _TERMINATORS = frozenset(
     ("scf.yield", "tt.return", "tt.reduce.return", "tt.scan.return", "scf.condition", "ttg.warp_yield",
      "ttg.warp_return", "tt.map_elementwise.return", "func.return")
@@ -330,7 +345,7 @@ def _if(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
         if number < len(step.regions):
             return (yield from machine.block(step.regions[number], frame))
         return []
-    has_effects = any(_has_effects(region) for region in step.regions)
+    has_effects = any(region.has_effects for region in step.regions)
     if not isinstance(condition, RuntimeValue) or (has_effects and not machine.domain.undecided(step, True)):
         raise UnansweredError("a branch depends on data", step)
     branches: list[Results] = []
@@ -348,21 +363,6 @@ def _if(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
         else:
             raise UnansweredError("a branch depends on data", step)
     return chosen
-
-
-def _has_effects(block: OpBlock) -> bool:
-    return any(
-        step.opcode in _EFFECTS or any(_has_effects(region) for region in step.regions)
-        for step in block.steps
-    )
-
-
-# What a branch that depends on data must not do: write, wait, or not end.
-_EFFECTS = frozenset(
-    ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store", "ttg.local_store", "scf.while",
-     "ttg.async_copy_global_to_local", "ttng.async_tma_copy_local_to_global", "ttng.wait_barrier",
-     "ttng.arrive_barrier", "ttng.barrier_expect", "ttng.async_tma_copy_global_to_local")
-)  # fmt: skip
 
 
 def _call(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
@@ -471,25 +471,15 @@ _PLAIN: Mapping[str, Handler] = {
     "ub.poison": _poison,
     "ttg.warp_id": _warp_id,
     "nvgpu.cluster_id": _warp_id,
-    "llvm.intr.assume": _nothing,
-    "tt.assert": _nothing,
-    "tt.print": _nothing,
-    "rocdl.s.setprio": _nothing,
-    "rocdl.sched.barrier": _nothing,
-    "gpu.barrier": _nothing,
-    "ttg.local_barrier": _nothing,
-    "ttg.barrier": _nothing,
-    "ttng.fence_async_shared": _nothing,
-    "ttng.fence": _nothing,
-    "ttg.async_commit_group": _nothing,
-    "ttg.async_wait": _nothing,
-    "ttg.local_dealloc": _nothing,
-    "ttng.async_tma_store_wait": _nothing,
-    "ttng.tensormap_fenceproxy_acquire": _nothing,
-    "ttng.inval_barrier": _nothing,
-    "ttng.cluster_arrive": _nothing,
-    "ttng.cluster_wait": _nothing,
-}
+    **dict.fromkeys(
+        ("llvm.intr.assume", "tt.assert", "tt.print", "rocdl.s.setprio", "rocdl.sched.barrier", "gpu.barrier",
+         "ttg.local_barrier", "ttg.barrier", "ttng.fence_async_shared", "ttng.fence",
+         "ttg.async_commit_group", "ttg.async_wait", "ttg.local_dealloc", "ttng.async_tma_store_wait",
+         "ttng.tensormap_fenceproxy_acquire", "ttng.inval_barrier", "ttng.cluster_arrive",
+         "ttng.cluster_wait"),
+        _nothing,
+    ),
+}  # fmt: skip
 
 
 def _is_elementwise(step: Op) -> bool:

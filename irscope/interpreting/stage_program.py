@@ -52,6 +52,21 @@ class OpBlock:
     arguments: tuple[str, ...] = ()
     steps: list[Op] = field(default_factory=list)
 
+    @property
+    def has_effects(self) -> bool:
+        """Return True if a step writes, waits, or may not end: data must not decide whether it runs."""
+        return any(
+            step.opcode in _EFFECTS or any(region.has_effects for region in step.regions)
+            for step in self.steps
+        )
+
+
+_EFFECTS = frozenset(
+    ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store", "ttg.local_store", "scf.while",
+     "ttg.async_copy_global_to_local", "ttng.async_tma_copy_local_to_global", "ttng.wait_barrier",
+     "ttng.arrive_barrier", "ttng.barrier_expect", "ttng.async_tma_copy_global_to_local")
+)  # fmt: skip
+
 
 @dataclass(slots=True)
 class Op:

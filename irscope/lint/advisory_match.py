@@ -159,7 +159,8 @@ def _operation_line(pattern: OperationPattern, compiled: CompiledKernel, variant
         return None
     if not _may_match(pattern, text):
         return 0 if pattern.absent else None
-    document, defined = compiled.stage(variant, pattern.stage)
+    document = compiled.document(variant, pattern.stage)
+    defined = compiled.definitions(variant, pattern.stage)
     indices = list(islice(_find(pattern, document, defined), pattern.count))
     has_enough = len(indices) == pattern.count
     if has_enough == pattern.absent:

@@ -16,14 +16,12 @@ from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import GlobalAccess, global_accesses
 from irscope.facts.accesses.launch_values import LaunchValue, launch_values
 from irscope.facts.fact import Fact, FactValue, status_of
-from irscope.facts.source.frame import SourceFrame, ir_functions
 from irscope.facts.source.tokens import def_index
 from irscope.languages.document import Document
 from irscope.languages.language import parse
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Kernel, Launch, Target, Variant
 from irscope.model.records import frozen, frozen_with_dict
-from irscope.targets import stage_named
 
 if TYPE_CHECKING:
     from irscope.lint.executed import ExecutedLaunch
@@ -56,14 +54,16 @@ class CompiledKernel:
     """The variants of one kernel for one target.
 
     `names` (short names) and `facts` are by variant id; `read` returns a stage's content, None if the
-    variant lacks it. `changed_results` executes a few variants; None if they compute the same bits, as far as
-    is known. `launched` yields the launches that rules may execute, each once.
+    variant lacks it; `document` parses a stage that it has, located in the captured source.
+    `changed_results` executes a few variants; None if they compute the same bits, as far as is known.
+    `launched` yields the launches that rules may execute, each once.
     """
 
     variants: Sequence[Variant]
     names: Mapping[int, str]
     facts: Mapping[int, Mapping[str, Fact]]
     read: ReadStage
+    document: Callable[[Variant, str], Document]
     changed_results: Callable[[Sequence[Variant]], ChangedResults | None] = lambda variants: None
     launched: Callable[[Sequence[Variant]], Iterator[ExecutedLaunch]] = lambda variants: iter(())
 
@@ -87,25 +87,16 @@ class CompiledKernel:
         content = self.read(variant, stage)
         return None if content is None else content.decode("utf-8", "replace")
 
-    def located(self, variant: Variant, ttir: str, stage: str = "ttir", text: str = "") -> Document:
-        """Parse TTIR, or another stage with this text, with the locations of the captured source."""
-        document = parse(text or ttir, stage_named(stage).language or "")
-        return SourceFrame(variant.kernel, ir_functions(ttir)).in_captured_source(document)
-
-    def stage(self, variant: Variant, stage: str) -> tuple[Document, Definitions]:
-        """Return a stage, located in the captured source, and its def-use chains; empty if it has none."""
-        text = self.text(variant, stage) or ""
-        if text not in self._stages:
-            ttir = self.text(variant, "ttir")
-            document = parse(text, stage_named(stage).language or "")
-            if ttir is not None:
-                document = SourceFrame(variant.kernel, ir_functions(ttir)).in_captured_source(document)
-            self._stages[text] = document, definitions(document)
-        return self._stages[text]
+    def definitions(self, variant: Variant, stage: str) -> Definitions:
+        """Return the def-use chains of a stage."""
+        document = self.document(variant, stage)
+        if document.text not in self._definitions:
+            self._definitions[document.text] = definitions(document)
+        return self._definitions[document.text]
 
     @cached_property
-    def _stages(self) -> dict[str, tuple[Document, Definitions]]:
-        """Map texts of stages to what was parsed: configs often share a stage, and rules do."""
+    def _definitions(self) -> dict[str, Definitions]:
+        """Map texts of stages to their def-use chains: configs often share a stage, and rules do."""
         return {}
 
     def flow(self, variant: Variant) -> AxisFlow | None:

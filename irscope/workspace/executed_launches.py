@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _STAGE, _FINAL = "ttgir", "llir"
 # What is executed of a launch, and of a capture, as in `launch_races`: 100 variants take a few seconds. All
 # launches of a capture have equal shares.
-_BUDGET, _CAPTURE_BUDGET = 10_000, 60_000
+_BUDGET, _CAPTURE_BUDGET = 3_000, 16_000
 # The launches of one variant that are executed, and the samples of one range.
 _MOST_LAUNCHES, _MOST_SAMPLES = 12, 24
 _MOST_LISTED = 3
@@ -47,6 +47,8 @@ class ExecutedLaunches:
         codes = {workspace.contents.key(v, _STAGE) for v in workspace.variants if _STAGE in v.artifacts}
         self._share = min(_BUDGET, _CAPTURE_BUDGET // max(1, len(codes)))
         self._notes: list[str] = []
+        # The last one that was executed: launches of one code follow each other.
+        self._program: StageProgram | None = None
         # By kernel: how many programs of a launch were executed, if not all.
         self._partial: dict[str, str] = {}
 
@@ -139,11 +141,13 @@ class ExecutedLaunches:
         variant, launch, origin = members[0]
         document = self._workspace.document(variant, _STAGE)
         called = machine_launch(variant, launch, document)
-        program = StageProgram(document, triton_version(variant.toolchain.versions.get("triton", "")))
+        version = triton_version(variant.toolchain.versions.get("triton", ""))
+        if self._program is None or self._program.document is not document:
+            self._program = StageProgram(document, version)
         read_final = partial(self._final, variant)
         variants = [variant for variant, _, _ in members]
         return ExecutedLaunch(
-            variants, launch, called, program, read_final, min(self._share, self._left), origin
+            variants, launch, called, self._program, read_final, min(self._share, self._left), origin
         )
 
     def _final(self, variant: Variant) -> Document | None:

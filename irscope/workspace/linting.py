@@ -118,7 +118,9 @@ def advisories_of(workspace: Workspace, variant: Variant) -> list[Diagnostic]:
     from irscope.lint.compiled import CompiledKernel
     from irscope.lint.linter import lint_compiled
 
-    compiled = CompiledKernel([variant], workspace.names, {variant.id: {}}, workspace.contents.find)
+    compiled = CompiledKernel(
+        [variant], workspace.names, {variant.id: {}}, workspace.contents.find, workspace.document
+    )
     return lint_compiled([compiled], frozenset(advisory_names()))
 
 
@@ -165,6 +167,7 @@ def _lint_capture(
                 names,
                 facts,
                 workspace.contents.find,
+                workspace.document,
                 changes.find,
                 executed.find,
             )

@@ -197,7 +197,7 @@ def diagnostics(workspace: Workspace, verdict: Verdict) -> list[Diagnostic]:
     facts = {variant.id: workspace.facts(variant)}
     if verdict.launch is not None and verdict.launch not in variant.launches:
         variant = replace(variant, launches=(verdict.launch,))
-    compiled = CompiledKernel([variant], workspace.names, facts, workspace.contents.find)
+    compiled = CompiledKernel([variant], workspace.names, facts, workspace.contents.find, workspace.document)
     return lint_compiled([compiled], _RULES | {*advisory_names()})
 
 

@@ -59,7 +59,7 @@ def prepare_versions(shell: Shell) -> None:
 def test_every_case_has_a_command() -> None:
     text = PAGE.read_text(encoding="utf-8")
     cases = text.split("\n## ")[1:]
-    assert len(cases) == 5
+    assert len(cases) == 6
     for case in cases:
         assert "**Symptom.**" in case
         assert "**Command" in case

@@ -32,7 +32,9 @@ def main(paths: list[str]) -> None:
             for group in groups.values():
                 for kind, candidates in (("match", advisories()), ("pattern alone", timeless)):
                     facts = {variant.id: {} for variant in group}
-                    compiled = CompiledKernel(group, workspace.names, facts, workspace.contents.find)
+                    compiled = CompiledKernel(
+                        group, workspace.names, facts, workspace.contents.find, workspace.document
+                    )
                     begin = time.perf_counter()
                     for advisory in candidates:
                         for diagnostic in advise_capture(advisory, compiled):

@@ -53,7 +53,9 @@ def matches(only=None):
     found = defaultdict(set)
     with Workspace(CAPTURE) as workspace:
         for variant in workspace.variants:
-            compiled = CompiledKernel([variant], workspace.names, {variant.id: {}}, workspace.contents.find)
+            compiled = CompiledKernel(
+                [variant], workspace.names, {variant.id: {}}, workspace.contents.find, workspace.document
+            )
             for advisory in only or advisories():
                 for _ in advise_capture(advisory, compiled):
                     found[variant.kernel.name, advisory.name].add(variant.toolchain.versions["triton"])

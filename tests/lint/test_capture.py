@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from irscope.facts.measure import from_json
+from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.linter import lint_compiled
 from irscope.lint.rules import CAPTURE_RULES
 from irscope.lint.rules.autotune_keys import parse_key
 from irscope.model import Argument, Benchmark, Config, SourceFunction
+from irscope.targets import stage_named
 from tests.findings.builders import stored, variant
 
 ALL = frozenset(rule.name for rule in CAPTURE_RULES)
@@ -36,7 +38,11 @@ def lint(*pairs, rules=ALL, read=lambda variant, stage: None):
     variants = [one for one, _ in pairs]
     facts = {one.id: own for one, own in pairs}
     names = {one.id: str(dict(one.config.values)) for one in variants}
-    return lint_compiled([CompiledKernel(variants, names, facts, read)], rules)
+
+    def document(variant, stage):
+        return parse(read(variant, stage).decode(), stage_named(stage).language)
+
+    return lint_compiled([CompiledKernel(variants, names, facts, read, document)], rules)
 
 
 def test_good_configs_report_nothing():

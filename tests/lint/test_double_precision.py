@@ -40,5 +40,8 @@ def test_arithmetic_in_float64_that_is_not_stored(
     assert done.returncode == 0, done.stderr
     found = [line for line in irscope("lint", "x.irscope").stdout.splitlines() if "IRS214" in line]
     assert len(found) == reported
+    (tmp_path / "center.py").write_text(PROGRAM.replace("x - mean", "(x.to(tl.float64) - mean)"))
+    assert irscope("compile", "center.py", *settings, "--force").returncode == 0
+    assert "IRS214" not in irscope("lint", "x.irscope").stdout  # on purpose
     if found:
         assert "center.py:11:" in found[0] and "computes in float64 at line 11" in found[0]

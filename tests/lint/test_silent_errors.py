@@ -204,6 +204,13 @@ def test_grids_by_another_meta_parameter(first, second, found, named):
     assert names(GRID.format(configs=SIZES, before=before, grid=grid)) == ["grid-other-block"] * found
 
 
+def test_a_program_may_loop_over_what_the_grid_divides_by():
+    text = GRID.format(configs=SIZES, before="pass", grid='lambda META: (triton.cdiv(M, META["BLOCK_N"]),)')
+    assert names(text) == ["grid-other-block"]
+    looped = "    for row in range(BLOCK_N):\n        tl.atomic_add(x_ptr + row, 1.0)\n\ndef launch"
+    assert names(text.replace("\ndef launch", looped)) == []
+
+
 def test_equal_or_smaller_meta_parameters_do_no_harm():
     grid = 'lambda META: (triton.cdiv(M, META["BLOCK_N"]), triton.cdiv(N, META["BLOCK_N"]))'
     for pairs, found in (

@@ -115,6 +115,10 @@ def test_lists_of_configs(configs, found):
     assert found_by(tuned(configs=configs)) == found
 
 
+def test_configs_that_a_fork_of_triton_adds_are_unknown():
+    assert found_by(tuned(configs="[]").replace("[],", 'configs=[], generate_configs="add",')) == []
+
+
 def test_a_list_that_is_changed_is_not_certain():
     assert found_by('CONFIGS = [triton.Config({"BLOCK": 64})]\n' + tuned(configs="CONFIGS")) == ["one-config"]
     grown = 'CONFIGS = [triton.Config({"BLOCK": 64})]\nif torch.cuda.is_available():\n    CONFIGS += [1]\n'
@@ -182,6 +186,28 @@ def kernel(x_ptr, starts_ptr, n, k, SIZE: tl.constexpr):
 )
 def test_loop_bounds(key, bound, found):
     assert found_by(LOOP.replace("KEY", key).replace("BOUND", bound)) == found
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "found"),
+    [
+        ("n", "n // parts", []),  # the key decides it
+        ("n", "size", []),
+        ("bucket", "k", []),  # the key has a range of it
+        ("n", "k", ["key-missing"]),
+        ("x.shape[0]", "x.shape[1]", ["key-missing"]),
+    ],
+)
+def test_loop_bounds_that_follow_from_the_key(n, k, found):
+    launch = f"""
+def launch(x, starts, n, k):
+    parts = 4
+    size = n // 4
+    bucket = triton.next_power_of_2(k)
+    kernel[(8,)](x, starts, {n}, {k}, parts)
+"""
+    kernel = LOOP.replace("KEY", '["n", "SIZE"]').replace("BOUND", "k")
+    assert [name for name in found_by(kernel + launch) if name == "key-missing"] == found
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ class SharedAllocation(BufferState):
     """An allocation in shared or tensor memory; `accesses` are those that later ones may conflict with.
 
     `barriers` are the mbarriers in it, `arrivals` what arrives at them by the line of the stage, with its
-    thread; `waits` counts the waits for them. `skipped`: a product to it had a predicate that did not hold.
+    thread; `waits` counts the waits for them. `skipped`: a product that fills it did not run, as before a
+    loop without iterations, so what is read of it is not used.
     """
 
     name: str = ""

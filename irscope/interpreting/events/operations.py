@@ -291,9 +291,8 @@ def _tcgen05(machine: EventInterpreter, step: Op, operands: Sequence[Item]) -> R
     numbers = _numbers(operands)
     flags = numbers[: len(numbers) - len(barriers)]
     if flags and not flags[-1].number:
-        for item in factors[2:3]:
-            # Past the end of a loop, its results are read without being used.
-            cast(SharedAllocation, item.cell).skipped = True
+        if isinstance(accumulator := factors[2].cell, SharedAllocation):
+            accumulator.skipped = True
         return [None] * len(step.results)
     bit = machine.bit_of(step, [*factors[:2], *factors[3:]], False, TCGEN05)
     machine.bit_of(step, factors[2:3], True, TCGEN05, bit)

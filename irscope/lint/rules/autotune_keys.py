@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.facts.duplicates import are_duplicates
 from irscope.facts.source.tokens import names_in
@@ -13,7 +13,7 @@ from irscope.lint.diagnostic import CaptureRule, Diagnostic, SourceRule
 from irscope.lint.source.accesses import pointer_parameters
 from irscope.lint.source.kernel_body import axes_of, program_axes
 from irscope.lint.source.kernel_source import KernelSource
-from irscope.lint.source.python_module import PythonModule, place_of, tuning_keys
+from irscope.lint.source.python_module import LaunchSite, PythonModule, TuningKey, place_of, tuning_keys
 from irscope.model import Variant
 
 # Constants that differ between the calls of a model: those of its layers, not flags.
@@ -32,14 +32,31 @@ def key_missing(module: PythonModule) -> Iterator[Diagnostic]:
         if key.names and not runtime & set(key.names):
             continue
         for name, loop in _loop_bounds(kernel, module).items():
-            if name in runtime | sizes and not any(
-                name.lower() in key_name.lower() for key_name in key.names
-            ):
+            if name in runtime | sizes and not _has_size(key, name, module):
                 message = (
                     f"{name} bounds the loop at line {loop.lineno} of {kernel.name} and is not in the key: "
                     f"the config that was best for the first {name} is used for all"
                 )
                 yield module.diagnostic(KEY_MISSING, key.node, message, f'add "{name}" to the key', kernel)
+
+
+def _has_size(key: TuningKey, name: str, module: PythonModule) -> bool:
+    """Return True if a key has a size, or in each launch what it is computed from, or a bucket of it."""
+    if any(name.lower() in key_name.lower() for key_name in key.names):
+        return True
+    launches = [site for site in module.launches if site.kernel is key.kernel and name in site.arguments]
+    return bool(launches) and all(_follows(key.names, name, launch) for launch in launches)
+
+
+def _follows(key_names: Sequence[str], name: str, launch: LaunchSite) -> bool:
+    """Return True if a launch computes an argument from those in the key, or one of those from it."""
+    size, scope = launch.arguments[name], launch.scope
+    passed = [launch.arguments[key_name] for key_name in key_names if key_name in launch.arguments]
+    variables = {value.id for value in passed if isinstance(value, ast.Name)}
+    bucketed = isinstance(size, ast.Name) and any(
+        size.id in names_in(scope.resolve(value)) for value in passed
+    )
+    return bucketed or names_in(scope.resolve(size)) <= variables
 
 
 def _loop_bounds(kernel: KernelSource, module: PythonModule) -> dict[str, ast.For | ast.While]:
@@ -107,8 +124,9 @@ def matmul(..., M, N, K, ...):
 @triton.autotune(CONFIGS, key=["M", "N", "K"])
 ```
 
-**Limits.** A key with a name that contains this one (`K_BUCKET`) is accepted: tuning for ranges of sizes
-is a good idea.
+**Limits.** A key with a name that contains this one (`K_BUCKET`), or that launches compute from it, is
+accepted: tuning for ranges of sizes is a good idea. So is one with the sizes from which launches compute this
+one (`SPLIT = K // PARTS`).
 """,
     key_missing,
 )

@@ -62,6 +62,8 @@ def one_config(module: PythonModule) -> Iterator[Diagnostic]:
         autotune = kernel.autotune
         if autotune is None or autotune.configs is None or len(autotune.configs) > 1:
             continue
+        if any("configs" in name for name in autotune.arguments.keys() - {"configs", "prune_configs_by"}):
+            continue  # a fork of Triton makes configs
         number = "a single config" if autotune.configs else "no configs, so Triton adds a default one"
         message = f"{kernel.name} is autotuned over {number}: nothing is tuned"
         yield module.diagnostic(ONE_CONFIG, autotune.node, message, ONE_CONFIG_FIX, kernel)

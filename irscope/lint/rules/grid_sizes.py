@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from math import prod
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.grids import blocks_by_axis, dimensions, divisors
 from irscope.lint.source.python_module import LaunchSite, PythonModule
@@ -121,6 +122,8 @@ def _grid_other_block_check_axis(
         actual = next((name for name in blocks if not any(name in choices for choices in names)), None)
         if wrong is None or actual is None or not _may_be_larger(launch, wrong, actual):
             continue
+        if any(isinstance(loop, ast.For) and wrong in names_in(loop.iter) for loop in launch.kernel.nodes):
+            continue
         message = (
             f"the grid divides axis {axis} by {wrong}, but {launch.kernel.name} steps along it by {actual}: "
             f"if {wrong} is larger, part of the output is never written"
@@ -183,7 +186,8 @@ grid = lambda META: (triton.cdiv(M, META["BLOCK_M"]),)
 ```
 
 **Limits.** Not reported if the two are equal in every config, or if the divided one is never the larger.
-Axes along which a program loops over several blocks are skipped.
+Axes along which a program loops over several blocks are skipped, and divisors that are the length of a
+loop.
 """,
     grid_other_block,
 )

@@ -45,7 +45,7 @@ def _lost(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int | No
     assembly = compiled.text(variant, backend_of(variant.target).assembly)
     if llir is None or assembly is None:
         return
-    for lost in lost_assembly(variant, compiled.located(variant, ttir), llir, assembly):
+    for lost in lost_assembly(variant, compiled.document(variant, "ttir"), llir, assembly):
         location = lost.operation.location.outermost if lost.operation.location else None
         is_in_file = location is not None and location.file == variant.kernel.source.file
         yield (location.line if location is not None and is_in_file else None), lost
@@ -105,7 +105,7 @@ def _ignored(compiled: CompiledKernel, variant: Variant) -> set[int] | None:
         return None
     loops = [
         operation
-        for operation in compiled.located(variant, ttir).operations
+        for operation in compiled.document(variant, "ttir").operations
         if operation.opcode == "scf.for" and _REQUEST in operation.normalized
     ]
     locations = [loop.location.outermost for loop in loops if loop.location]

@@ -41,11 +41,10 @@ def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, str, int]]:
     """Yield line, bound and width in bytes of each access that only its mask makes narrow."""
     stage, threads = backend_of(variant.target).assembly, threads_of(variant)
-    text, assembly = compiled.text(variant, "ttir"), compiled.text(variant, stage)
-    if threads is None or text is None or assembly is None:
+    if threads is None or any(compiled.read(variant, name) is None for name in ("ttir", stage)):
         return
-    ttir = compiled.located(variant, text)
-    work = instructions_by_line(compiled.located(variant, text, stage, assembly), stage)
+    ttir = compiled.document(variant, "ttir")
+    work = instructions_by_line(compiled.document(variant, stage), stage)
     narrow = memory_use(variant, ttir, work).narrow
     if not narrow:
         return

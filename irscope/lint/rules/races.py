@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from irscope.lint.compiled import CompiledKernel
-from irscope.lint.diagnostic import Diagnostic, LaunchRule
-from irscope.model.text import one_line, pluralize
-
-if TYPE_CHECKING:
-    from irscope.interpreting.races import Race, RaceSide
-    from irscope.lint.executed import ExecutedLaunch
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from irscope.interpreting.races import Race
-    from irscope.lint.executed import ExecutedLaunch
-from typing import TYPE_CHECKING
-
-from irscope.lint.diagnostic import CaptureRule
+from irscope.lint.diagnostic import CaptureRule, Diagnostic, LaunchRule
 from irscope.model import Variant
+from irscope.model.text import one_line, pluralize
 from irscope.targets import CUDA, stage_named
 
 if TYPE_CHECKING:
     from irscope.interpreting.events.hazards import Hazard
+    from irscope.interpreting.races import Race, RaceSide
+    from irscope.lint.executed import ExecutedLaunch
 
 
 def race_between_threads(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
@@ -258,17 +247,14 @@ def _hazards(compiled: CompiledKernel, variant: Variant, lowered: bool) -> Itera
     from irscope.interpreting.events.machine import check_order
     from irscope.layouts.convert import triton_version
 
-    text = compiled.text(variant, "ttgir")
-    if text is None:
-        return
-    ttir = compiled.text(variant, "ttir") or ""
-    version = triton_version(variant.toolchain.versions.get("triton", ""))
-    yield from check_order(compiled.located(variant, ttir, "ttgir", text), version).hazards
+    # Buffers and barriers of a stage are descriptors of memory.
+    if "memdesc" in (compiled.text(variant, "ttgir") or ""):
+        version = triton_version(variant.toolchain.versions.get("triton", ""))
+        yield from check_order(compiled.document(variant, "ttgir"), version).hazards
     stage = next((name for name in _LOWERED if name in variant.artifacts), None)
     code = compiled.text(variant, stage) if stage and lowered else None
     if stage and code is not None and ("shared" in code or "addrspace(3)" in code):
-        document = compiled.located(variant, ttir, stage, code)
-        yield from check_barriers(document, stage_named(stage).language or "")
+        yield from check_barriers(compiled.document(variant, stage), stage_named(stage).language or "")
 
 
 SHARED_MEMORY_ORDER = CaptureRule(

@@ -164,7 +164,7 @@ def _swapped(
         f"{term.index} of {kernel.name} runs over dimension {expected} of {tensor}, which is {term.bound}, "
         f"but {term.stride} is {tensor}.stride({dimension})"
     )
-    fix = f"pass {tensor}.stride({expected}) for {term.bound}, or swap the strides in the address"
+    fix = f"pass {tensor}.stride({expected}) for {term.stride}, or correct {term.bound} in the mask"
     # If the name of the stride says nothing else, the launch is as likely to be wrong as the kernel.
     is_named = _suffix(term.stride) in (str(expected), _suffix(term.bound), term.index[-1:])
     node = launch.call if is_named else _place(kernel, access)

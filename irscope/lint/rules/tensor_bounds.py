@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 from irscope.lint.compiled import CompiledKernel, LaunchedVariant, launched_variants
@@ -88,23 +89,23 @@ _WRAP = 2**32
 
 def access_leaves_tensor(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
     """Compare the offsets of all accesses of a launch with the sizes of its tensors."""
-    known = {diagnostic.line for diagnostic in out_of_bounds(compiled)}
     sizes = {name: _extent(text) for name, text in launch.launch.arguments}
     worst: dict[tuple[int, int], RecordedAccess] = {}
     for access in launch.races.record.accesses:
         if access.base is None or access.addresses is None or not access.certain or not access.line:
             continue
         extent = sizes.get(launch.parameter(access.base))
-        if extent is None or access.line in known:
+        if extent is None:
             continue
         offsets = access.offset
         if not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
             continue
         worst.setdefault((access.line, access.base), access)
     wraps = any(launch_overflow(compiled)) if worst else False
+    known = {diagnostic.line for diagnostic in out_of_bounds(compiled)} if worst else ()
     for access in worst.values():
         extent = sizes[launch.parameter(access.base or 0)] or 0
-        if not (wraps and _is_wrapped(access, extent)):
+        if access.line not in known and not (wraps and _is_wrapped(access, extent)):
             yield _access_leaves_tensor_diagnostic(compiled, launch, access, extent)
 
 
@@ -121,13 +122,8 @@ def _extent(text: str) -> int | None:
         return None
     sizes = [int(size) for size in match[1].split(",") if size.strip()]
     strides = [int(stride) for stride in (match[2] or "").split(",") if stride.strip()]
-    if 0 in sizes:
-        return 0
-    if not strides:
-        extent = 1
-        for size in sizes:
-            extent *= size
-        return extent
+    if 0 in sizes or not strides:
+        return prod(sizes)
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
 
 

@@ -45,6 +45,19 @@ def test_buffers_at_one_offset_conflict() -> None:
         assert bool(reports) == (offsets[0] == offsets[1])
 
 
+def test_an_accumulator_of_a_product_that_is_skipped_may_be_read() -> None:
+    name = "tensor_memory_kernel sm_100 0 ttgir"
+    lines = stages()[name].split("\n")
+    place = next(place for place, line in enumerate(lines) if "ttng.tc_gen5_mma" in line)
+    (report,) = hazards(name, "\n".join([*lines[:place], *lines[place + 1 :]]))
+    assert "before anything was written to it" in report.message
+    skipped = [
+        "%never = arith.constant false loc(#loc14)",
+        lines[place].replace("%1, %true :", "%1, %never :"),
+    ]
+    assert not hazards(name, "\n".join([*lines[:place], *skipped, *lines[place + 1 :]]))
+
+
 def test_what_cannot_be_executed_is_said() -> None:
     text = stages()["matmul sm_80 ttgir"].replace('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2')
     assert check_order(parse(text, "mlir"), (3, 9)).unanswered == "clusters of several CTAs"

@@ -1,23 +1,32 @@
 """Counts the races that irscope reports in the launches of tests/truth/bits, which have none.
 
     python -m tests.truth.races.alarms [--configs N] [GLOB ...]
+    python -m tests.truth.races.alarms --lint PATH ...
 
 Prints each report, then how many launches were executed, how many of them whole, and how long it took.
+`--lint` prints what all rules report about public libraries, to be read by hand: their source folders, and
+captures of their kernels. Then, for each path, the kernels, variants, launches, and reports by rule.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from irscope.interpreting.races import Race, barrier_lines, launch_races
 from irscope.interpreting.stage_program import StageProgram
 from irscope.languages.mlir.parser import parse
+from irscope.workspace.linting import lint
+from irscope.workspace.workspace import Workspace
 from tests.truth.bits.predict import FILES, LATER, Measured, machine_launch, measured
+
+_JIT = re.compile(r"^[ \t]*@(?:triton\.|gluon\.)?jit\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,26 @@ def answers(patterns: list[str], most: int, processes: int) -> Iterator[Checked]
         yield from pool.map(checked, launches, chunksize=4)
 
 
+def print_reports(path: Path) -> None:
+    """Print what all rules report about a folder of sources or a capture, and count it."""
+    start = time.process_time()
+    result = lint([path])
+    seconds = time.process_time() - start
+    for problem in result.problems:
+        print(f"{problem.file}:{problem.line}: {problem.rule.code} {problem.message}")
+    if path.suffix == ".irscope":
+        with Workspace(path) as workspace:
+            compiled = [variant for variant in workspace.variants if variant.failure is None]
+        launches = sum(len(variant.launches) for variant in compiled)
+        names = {(variant.kernel.name, variant.kernel.source.file) for variant in compiled}
+        counted = f"{len(names)} kernels, {len(compiled)} variants, {launches} launches"
+    else:
+        kernels = sum(len(_JIT.findall(Path(name).read_text())) for name in result.paths)
+        counted = f"{result.files} files, {kernels} kernels"
+    by_rule = Counter(problem.rule.code for problem in result.problems)
+    print(f"{path}: {counted}, reports: {dict(by_rule)}, {seconds:.1f} s", flush=True)
+
+
 def main() -> None:
     """Print the reports, and the figures."""
     parser = argparse.ArgumentParser("python -m tests.truth.races.alarms")
@@ -76,7 +105,12 @@ def main() -> None:
         "--configs", type=int, default=1 << 30, help="at most so many launches of each kernel"
     )
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--lint", nargs="+", type=Path, metavar="PATH", help="folders and captures instead")
     options = parser.parse_args()
+    if options.lint:
+        for path in options.lint:
+            print_reports(path)
+        return
     kernels: set[str] = set()
     undecided: Counter[str] = Counter()
     launches = whole = reports = 0
