@@ -11,7 +11,7 @@ def transpose(x, scratch, out, B: tl.constexpr):
     tile = tl.load(x + m * B + n)
     tl.store(scratch + m * B + n, tile)
     pass  # bug -> tl.debug_barrier()
-    turned = tl.load(scratch + n * B + m)  # found: race-between-threads
+    turned = tl.load(scratch + n * B + (B - 1 - m))  # found: race-between-threads
     tl.store(out + m * B + n, turned)
 
 

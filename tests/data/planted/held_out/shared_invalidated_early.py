@@ -10,7 +10,6 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.blackwell import (
     TensorMemoryLayout,
     allocate_tensor_memory,
-    get_tmem_reg_layout,
     tcgen05_commit,
     tcgen05_mma,
 )
@@ -37,7 +36,7 @@ def multiply(a_desc, b_desc, c, num_warps: gl.constexpr):
     pass  # bug -> mbarrier.wait(done, phase=0)
     mbarrier.invalidate(copied)
     mbarrier.invalidate(done)  # found: shared-memory-order
-    layout: gl.constexpr = get_tmem_reg_layout(gl.float32, (128, 128), memory, num_warps)
+    layout: gl.constexpr = acc.get_reg_layout()
     m = gl.arange(0, 128, gl.SliceLayout(1, layout))
     n = gl.arange(0, 128, gl.SliceLayout(0, layout))
     gl.store(c + m[:, None] * 128 + n[None, :], acc.load(layout))  # found: shared-memory-order

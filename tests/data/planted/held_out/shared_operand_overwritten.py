@@ -8,6 +8,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     mbarrier,
     tma,
     warpgroup_mma,
+    warpgroup_mma_init,
     warpgroup_mma_wait,
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
@@ -21,10 +22,10 @@ def squares(a, out, K, num_warps: gl.constexpr):
     m = gl.arange(0, 64, gl.SliceLayout(1, loaded))
     k = gl.arange(0, 64, gl.SliceLayout(0, loaded))
     tile = gl.allocate_shared_memory(gl.float16, [64, 64], shared)
-    acc = gl.zeros([64, 64], gl.float32, product)
+    acc = warpgroup_mma_init(gl.zeros([64, 64], gl.float32, product))
     for start in range(0, K, 64):
         value = gl.load(a + m[:, None] * K + start + k[None, :])
-        pass  # bug -> acc = warpgroup_mma_wait(0, deps=(acc,))
+        pass  # bug -> acc = warpgroup_mma_init(warpgroup_mma_wait(0, deps=(acc,)))
         tile.store(value)  # found: shared-memory-order
         fence_async_shared()
         acc = warpgroup_mma(tile, tile.permute((1, 0)), acc, is_async=True)

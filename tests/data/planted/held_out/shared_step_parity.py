@@ -8,7 +8,6 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.blackwell import (
     TensorMemoryLayout,
     allocate_tensor_memory,
-    get_tmem_reg_layout,
     tcgen05_commit,
     tcgen05_mma,
 )
@@ -22,8 +21,8 @@ def multiply(a_desc, b_desc, c, K, num_warps: gl.constexpr):
     b_tiles = gl.allocate_shared_memory(gl.float16, [3, 64, 128], b_desc.layout)
     copied = gl.allocate_shared_memory(gl.int64, [3, 1], mbarrier.MBarrierLayout())
     done = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
-    for slot in gl.static_range(3):
-        mbarrier.init(copied.index(slot), count=1)
+    for i in gl.static_range(3):
+        mbarrier.init(copied.index(i), count=1)
     mbarrier.init(done, count=1)
     memory: gl.constexpr = TensorMemoryLayout([128, 128], col_stride=1)
     acc = allocate_tensor_memory(gl.float32, [128, 128], memory)
@@ -38,7 +37,7 @@ def multiply(a_desc, b_desc, c, K, num_warps: gl.constexpr):
         tcgen05_mma(a_tiles.index(slot), b_tiles.index(slot), acc, use_acc=step > 0)
         tcgen05_commit(done)
         mbarrier.wait(done, phase=step & 1)
-    layout: gl.constexpr = get_tmem_reg_layout(gl.float32, (128, 128), memory, num_warps)
+    layout: gl.constexpr = acc.get_reg_layout()
     m = gl.arange(0, 128, gl.SliceLayout(1, layout))
     n = gl.arange(0, 128, gl.SliceLayout(0, layout))
     gl.store(c + m[:, None] * 128 + n[None, :], acc.load(layout))

@@ -10,7 +10,6 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.blackwell import (
     TensorMemoryLayout,
     allocate_tensor_memory,
-    get_tmem_reg_layout,
     tcgen05_commit,
     tcgen05_mma,
 )
@@ -39,7 +38,7 @@ def relay(out, num_warps: gl.constexpr):
     tile = allocate_tensor_memory(gl.float32, [128, 128], memory)
     filled = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
     mbarrier.init(filled, count=1)
-    layout: gl.constexpr = get_tmem_reg_layout(gl.float32, (128, 128), memory, 4)
+    layout: gl.constexpr = tile.get_reg_layout()
     gl.warp_specialize(
         [(drain, (out, tile, filled, layout)), (fill, (tile, filled, layout))],
         [4],
