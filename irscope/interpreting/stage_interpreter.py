@@ -47,13 +47,13 @@ Execution = Generator[Op, None, Results]
 class KernelLaunch:
     """The arguments of a kernel by position, as far as they are numbers, and the grid.
 
-    `shared` maps an argument to an earlier one that points to the same memory. The shape and the strides of a
-    tensor descriptor are the arguments that follow it.
+    `shared` maps an argument that points into the memory of an earlier one to that, and to the bytes from
+    where that points to. The shape and the strides of a tensor descriptor are the arguments that follow it.
     """
 
     arguments: Mapping[int, int | float]
     grid: tuple[int, int, int]
-    shared: Mapping[int, int] = field(default_factory=dict)
+    shared: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -127,7 +127,8 @@ class StageInterpreter:
 
     def _argument(self, index: int, name: str) -> Item:
         element = self.program.pointees[index]
-        address = (self.launch.shared.get(index, index) + 1) * ARGUMENT_SPACING
+        home, shift = self.launch.shared.get(index, (index, 0))
+        address = (home + 1) * ARGUMENT_SPACING + shift
         if element:
             return RuntimeValue(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
         number = self.launch.arguments.get(index)

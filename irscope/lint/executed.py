@@ -97,7 +97,8 @@ class ExecutedLaunch:
         numbers = [
             f"{name}={value}" for name, value in self.launch.arguments if re.fullmatch(r"-?\d+", value)
         ]
-        return ", ".join([f"grid={tuple(self.called.grid)}", *numbers]) + (
+        aliases = [f"{name} is {earlier}{f' + {shift:,} bytes' * bool(shift)}" for name, earlier, shift in self.launch.aliases]
+        return ", ".join([f"grid={tuple(self.called.grid)}", *numbers, *aliases]) + (
             self.origin and f" ({self.origin})"
         )
 

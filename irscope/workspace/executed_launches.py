@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -138,8 +139,10 @@ class ExecutedLaunches:
         """
         variant, launch, origin = members[0]
         document = self._workspace.document(variant, _STAGE)
-        called = machine_launch(variant, launch, document)
         program = StageProgram(document, triton_version(variant.toolchain.versions.get("triton", "")))
+        places = {name.lstrip("%"): place for place, name in enumerate(program.entry.arguments)}
+        shared = {places[name]: (places[other], shift) for name, other, shift in launch.aliases if name in places and other in places}
+        called = replace(machine_launch(variant, launch, document), shared=shared)
         read_final = partial(self._final, variant)
         variants = [variant for variant, _, _ in members]
         return ExecutedLaunch(

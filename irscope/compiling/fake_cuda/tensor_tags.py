@@ -90,6 +90,11 @@ def unknown(tensor: torch.Tensor) -> bool:
     return reason == _COMPUTED or (reason == _EMPTY and not on_cpu(tensor))
 
 
+def is_empty(tensor: torch.Tensor) -> bool:
+    """Return True if nothing was written to the tensor's memory since it was allocated."""
+    return getattr(_storage(tensor), "irscope_unknown", None) == _EMPTY
+
+
 def set_unknown(value: Any) -> None:
     """Tags the tensors in `value`: their values depend on a kernel."""
     _tag(value, _COMPUTED)

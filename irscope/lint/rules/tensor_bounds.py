@@ -90,12 +90,13 @@ def access_leaves_tensor(compiled: CompiledKernel, launch: ExecutedLaunch) -> It
     """Compare the offsets of all accesses of a launch with the sizes of its tensors."""
     known = {diagnostic.line for diagnostic in out_of_bounds(compiled)}
     sizes = {name: _extent(text) for name, text in launch.launch.arguments}
+    overlapped = {name for alias in launch.launch.aliases for name in alias[:2]}
     worst: dict[tuple[int, int], RecordedAccess] = {}
     for access in launch.races.record.accesses:
         if access.base is None or access.addresses is None or not access.certain or not access.line:
             continue
         extent = sizes.get(launch.parameter(access.base))
-        if extent is None or access.line in known:
+        if extent is None or access.line in known or launch.parameter(access.base) in overlapped:
             continue
         offsets = access.offset
         if not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
