@@ -130,12 +130,14 @@ class AccessDomain:
     """Records the accesses of global memory. `accesses` has those of all programs that were executed.
 
     `barriers` are the lines (indices) of the stage at which the final code has a barrier of the block.
-    `waits` are the programs that wait in a loop until memory changes.
+    `waits` are the programs that wait in a loop until memory changes, `false_assumptions` maps what a kernel
+    told the compiler to assume, by line, to the first program in which it is false.
     """
 
     def __init__(self, barriers: Collection[int] = ()) -> None:
         self.accesses: list[RecordedAccess] = []
         self.waits: set[ProgramId] = set()
+        self.false_assumptions: dict[int, ProgramId] = {}
         self.machine: StageInterpreter | None = None
         self._barriers = frozenset(barriers)
         self._program_id: ProgramId = (0, 0, 0)
@@ -151,6 +153,10 @@ class AccessDomain:
         if partition in self._pending:
             self._pending.remove(partition)
             self._epochs[partition] += 1
+        if step.opcode == "llvm.intr.assume" and not self._undecided:
+            condition = operands[0]
+            if isinstance(condition, RuntimeValue) and condition.known and not condition.data.any():
+                self.false_assumptions.setdefault(step.source_line, self._program_id)
         if step.line in self._barriers:
             if "atomic" in step.opcode:
                 self._pending.add(partition)
@@ -423,14 +429,15 @@ class AccessRecord:
     """What programs of a launch accessed, program by program.
 
     `executed` are the programs that were executed to their end, `unanswered` maps others to the reason why
-    they were not; `accesses` of such a program are those up to there. `waits` are as in `AccessDomain`,
-    `cost` is as the budget of `recorded`.
+    they were not; `accesses` of such a program are those up to there. `waits` and `false_assumptions` are as in
+    `AccessDomain`, `cost` is as the budget of `recorded`.
     """
 
     program: StageProgram
     launch: KernelLaunch
     accesses: list[RecordedAccess]
     waits: set[ProgramId]
+    false_assumptions: dict[int, ProgramId]
     executed: list[ProgramId] = field(default_factory=list)
     cost: int = 0
     unanswered: dict[ProgramId, UnansweredError] = field(default_factory=dict)
@@ -471,7 +478,7 @@ def recorded(
     others would fail at the same operation.
     """
     domain = AccessDomain(barriers)
-    record = AccessRecord(program, launch, domain.accesses, domain.waits)
+    record = AccessRecord(program, launch, domain.accesses, domain.waits, domain.false_assumptions)
     try:
         machine = StageInterpreter(program, domain, launch)
     except UnansweredError as error:

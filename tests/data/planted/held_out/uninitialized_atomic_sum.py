@@ -12,11 +12,11 @@ import triton.language as tl
 def total(x, out, N, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     part = tl.sum(tl.load(x + i, mask=i < N, other=0.0))
-    tl.atomic_add(out, part)  # found: uninitialized-read
+    tl.atomic_add(out, part)  # found: uninitialized-memory
 
 
 def reduce(x):
-    out = torch.empty([1], dtype=x.dtype, device=x.device)  # found: uninitialized-read  # bug -> out = torch.zeros([1], dtype=x.dtype, device=x.device)
+    out = torch.empty([1], dtype=x.dtype, device=x.device)  # found: uninitialized-memory  # bug -> out = torch.zeros([1], dtype=x.dtype, device=x.device)
     total[(4,)](x, out, x.numel(), B=1024)
     return out
 

@@ -12,12 +12,12 @@ import triton.language as tl
 def scaled(a, c, alpha, beta, N, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     value = alpha * tl.load(a + i, mask=i < N)
-    value += beta * tl.load(c + i, mask=i < N)  # found: uninitialized-read
+    value += beta * tl.load(c + i, mask=i < N)  # found: uninitialized-memory
     tl.store(c + i, value, mask=i < N)
 
 
 def scale(a, alpha=2.0, beta=0.0):
-    c = torch.empty_like(a)  # found: uninitialized-read  # bug -> c = torch.zeros_like(a)
+    c = torch.empty_like(a)  # found: uninitialized-memory  # bug -> c = torch.zeros_like(a)
     scaled[(4,)](a, c, alpha, beta, a.numel(), B=256)
     return c
 

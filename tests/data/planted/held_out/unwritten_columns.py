@@ -13,7 +13,7 @@ def double(x, out, N, B: tl.constexpr):
     row = tl.program_id(0)
     i = tl.arange(0, B)
     value = tl.load(x + row * N + i, mask=i < N)
-    tl.store(out + row * N + i, value * 2, mask=i < N)  # found: output-unwritten
+    tl.store(out + row * N + i, value * 2, mask=i < N)  # found: uninitialized-memory
 
 
 if __name__ == "__main__":

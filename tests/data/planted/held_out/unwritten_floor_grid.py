@@ -9,7 +9,7 @@ import triton.language as tl
 def double(x, out, N, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     value = tl.load(x + i, mask=i < N)
-    tl.store(out + i, value * 2, mask=i < N)  # found: output-unwritten
+    tl.store(out + i, value * 2, mask=i < N)  # found: uninitialized-memory
 
 
 if __name__ == "__main__":

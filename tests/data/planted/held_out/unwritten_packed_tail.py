@@ -13,7 +13,7 @@ def gradient(x, dx, tokens, D: tl.constexpr, B: tl.constexpr):
     t = (tl.program_id(0) * B + tl.arange(0, B))[:, None]
     d = tl.arange(0, D)[None, :]
     value = tl.load(x + t * D + d, mask=t < tokens, other=0.0)
-    tl.store(dx + t * D + d, value * 2, mask=t < tokens)  # found: output-unwritten
+    tl.store(dx + t * D + d, value * 2, mask=t < tokens)  # found: uninitialized-memory
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import triton.language as tl
 def copy(x, out, N, stride, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     value = tl.load(x + i, mask=i < N)
-    tl.store(out + i, value, mask=i < N)  # bug: output-unwritten -> tl.store(out + i * stride, value, mask=i < N)
+    tl.store(out + i, value, mask=i < N)  # bug: uninitialized-memory -> tl.store(out + i * stride, value, mask=i < N)
 
 
 if __name__ == "__main__":
