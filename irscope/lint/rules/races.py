@@ -263,7 +263,10 @@ def _hazards(compiled: CompiledKernel, variant: Variant, lowered: bool) -> Itera
         return
     ttir = compiled.text(variant, "ttir") or ""
     version = triton_version(variant.toolchain.versions.get("triton", ""))
-    yield from check_order(compiled.located(variant, ttir, "ttgir", text), version).hazards
+    check = check_order(compiled.located(variant, ttir, "ttgir", text), version)
+    if check.unanswered:
+        compiled.notes.append(f"order of shared memory not decided: {check.unanswered}")
+    yield from check.hazards
     stage = next((name for name in _LOWERED if name in variant.artifacts), None)
     code = compiled.text(variant, stage) if stage and lowered else None
     if stage and code is not None and ("shared" in code or "addrspace(3)" in code):

@@ -17,7 +17,7 @@ def weight_gradient(dy, x, dw, M, N, BM: tl.constexpr, BN: tl.constexpr):
         inside = (m[:, None] < M) & (n[None, :] < N)
         left = tl.load(dy + m[:, None] * N + n[None, :], mask=inside, other=0.0)
         right = tl.load(x + m[:, None] * N + n[None, :], mask=inside, other=0.0)
-        total += tl.sum(left * right, 0)  # bug: half-accumulator -> total += tl.sum((left * right).to(tl.float32), 0)
+        total += tl.sum(left * right, 0)  # bug: half-accumulator|half-reduction -> total += tl.sum((left * right).to(tl.float32), 0)
     tl.store(dw + n, total, mask=n < N)
 
 

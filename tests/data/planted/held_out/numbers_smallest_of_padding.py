@@ -9,8 +9,8 @@ import triton.language as tl
 def smallest(x, out, N, B: tl.constexpr):
     row = tl.program_id(0)
     i = tl.arange(0, B)
-    distance = tl.abs(tl.load(x + row * N + i, mask=i < N, other=0.0))  # bug -> distance = tl.abs(tl.load(x + row * N + i, mask=i < N, other=float("inf")))
-    best = tl.argmin(distance, axis=0)  # found: padding-reduced
+    distance = tl.abs(tl.load(x + row * N + i, mask=i < N, other=0.0))  # bug: padding-reduced -> distance = tl.abs(tl.load(x + row * N + i, mask=i < N, other=float("inf")))
+    best = tl.argmin(distance, axis=0)
     tl.store(out + row, best)
 
 
