@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.domain import Combine
+from irscope.interpreting.domain import Combine, Domain
 from irscope.interpreting.runtime_values import (
     ARGUMENT_SPACING,
     Array,
@@ -27,7 +27,7 @@ from irscope.interpreting.runtime_values import (
 )
 from irscope.interpreting.shapes import Owners, owners
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
-from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
+from irscope.interpreting.stage_program import Op, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 
 LOAD, STORE, ATOMIC = "load", "store", "atomic"
@@ -126,7 +126,7 @@ class RecordedAccess:
         return (self.active - ((self.base or 0) + 1) * ARGUMENT_SPACING) // self.size
 
 
-class AccessDomain:
+class AccessDomain(Domain):
     """Records the accesses of global memory. `accesses` has those of all programs that were executed.
 
     `barriers` are the lines (indices) of the stage at which the final code has a barrier of the block.
@@ -171,12 +171,6 @@ class AccessDomain:
         self._epochs.clear()
         self._pending.clear()
         self._number = self._undecided = 0
-
-    def enter(self, block: OpBlock) -> None:
-        """Ignore which block is executed."""
-
-    def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
-        """Ignore the results of operations."""
 
     def undecided(self, step: Op, begins: bool) -> bool:
         """Follow code of which data decide whether it runs: its accesses are not certain."""
@@ -287,9 +281,6 @@ class AccessDomain:
             distance *= 2
         return [RuntimeValue(np.moveaxis(part.data, 0, axis), type_)
                 for part, type_ in zip(parts, step.types, strict=True)]  # fmt: skip
-
-    def repeated(self, step: Op, times: range, carried: Sequence[RuntimeValue]) -> None:
-        """Ignore that a loop ended."""
 
     def histogram(self, step: Op, value: RuntimeValue, mask: RuntimeValue | None) -> RuntimeValue:
         """Return the result of `tt.histogram`, which is not known."""
