@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.domain import Combine, Domain
+from irscope.interpreting.domain import Combine, UnnotedDomain
 from irscope.interpreting.runtime_values import (
     ARGUMENT_SPACING,
     Array,
@@ -126,7 +126,7 @@ class RecordedAccess:
         return (self.active - ((self.base or 0) + 1) * ARGUMENT_SPACING) // self.size
 
 
-class AccessDomain(Domain):
+class AccessDomain(UnnotedDomain):
     """Records the accesses of global memory. `accesses` has those of all programs that were executed.
 
     `barriers` are the lines (indices) of the stage at which the final code has a barrier of the block.
@@ -187,10 +187,6 @@ class AccessDomain(Domain):
     def argument(self, name: str, type_: Type, number: float | None) -> RuntimeValue:
         """Return an argument that is no pointer and no known integer."""
         return RuntimeValue(_UNKNOWN, type_, False, LoadedValue(number=number))
-
-    def carried(self, value: RuntimeValue) -> RuntimeValue:
-        """Return a value as the next block of code sees it: as it is."""
-        return value
 
     def hidden(self, value: RuntimeValue) -> RuntimeValue:
         """Return a value as one that is not known."""
@@ -420,8 +416,8 @@ class AccessRecord:
     """What programs of a launch accessed, program by program.
 
     `executed` are the programs that were executed to their end, `unanswered` maps others to the reason why
-    they were not; `accesses` of such a program are those up to there. `waits` and `false_assumptions` are as in
-    `AccessDomain`, `cost` is as the budget of `recorded`.
+    they were not; `accesses` of such a program are those up to there. `waits` and `false_assumptions` are as
+    in `AccessDomain`, `cost` is as the budget of `recorded`.
     """
 
     program: StageProgram

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.access_record import STORE, RecordedAccess
+from irscope.interpreting.access_record import LOAD, STORE, RecordedAccess
 from irscope.interpreting.bits.expressions import Expressions
 from irscope.interpreting.races import (
     PROGRAMS,
@@ -101,7 +101,10 @@ class ExecutedLaunch:
         numbers = [
             f"{name}={value}" for name, value in self.launch.arguments if re.fullmatch(r"-?\d+", value)
         ]
-        aliases = [f"{name} is {earlier}{f' + {shift:,} bytes' * bool(shift)}" for name, earlier, shift in self.launch.aliases]
+        aliases = [
+            f"{name} is {earlier}{f' + {shift:,} bytes' * bool(shift)}"
+            for name, earlier, shift in self.launch.aliases
+        ]
         return ", ".join([f"grid={tuple(self.called.grid)}", *numbers, *aliases]) + (
             self.origin and f" ({self.origin})"
         )
@@ -135,10 +138,11 @@ class ExecutedLaunch:
         return int(hashes[place]) if place < len(addresses) and addresses[place] == address else None
 
     def unset_reads(self) -> Iterator[tuple[RecordedAccess, str, NDArray[np.int64]]]:
-        """Yield loads and atomics of what nothing wrote before, with the tensor and the offsets of elements."""
+        """Yield reads of what nothing wrote before, with the tensor and the offsets; not those of inputs."""
         for name, accesses in self._unwritten_tensors():
             stores = [access for access in accesses if access.kind == STORE]
-            for access in accesses:
+            is_input = all(access.kind == LOAD for access in accesses)
+            for access in () if is_input else accesses:
                 earlier = [
                     store.offset
                     for store in stores
@@ -156,7 +160,12 @@ class ExecutedLaunch:
             match = _TENSOR.match(dict(self.launch.arguments).get(name, ""))
             sizes, strides = (_integers(match[1]), _integers(match[2] or "")) if match else ([], [])
             only_stored = all(access.kind == STORE for access in accesses)
-            if match is None or not self.races.record.whole or not only_stored or math.prod(sizes) > _MOST_ELEMENTS:
+            if (
+                match is None
+                or not self.races.record.whole
+                or not only_stored
+                or math.prod(sizes) > _MOST_ELEMENTS
+            ):
                 continue
             offsets = np.zeros(1, np.int64)
             for axis, size in enumerate(sizes):

@@ -141,7 +141,11 @@ class ExecutedLaunches:
         document = self._workspace.document(variant, _STAGE)
         program = StageProgram(document, triton_version(variant.toolchain.versions.get("triton", "")))
         places = {name.lstrip("%"): place for place, name in enumerate(program.entry.arguments)}
-        shared = {places[name]: (places[other], shift) for name, other, shift in launch.aliases if name in places and other in places}
+        shared = {
+            places[name]: (places[other], shift)
+            for name, other, shift in launch.aliases
+            if name in places and other in places
+        }
         called = replace(machine_launch(variant, launch, document), shared=shared)
         read_final = partial(self._final, variant)
         variants = [variant for variant, _, _ in members]

@@ -171,7 +171,9 @@ def _lint_capture(
             for group in groups
         ]
         problems = lint_compiled(kernels, selected_rules(_all_rules(), select, ignore))
-        notes = [f"{kernel.kernel.name}: {note}" for kernel in kernels for note in dict.fromkeys(kernel.notes)]
+        notes = [
+            f"{kernel.kernel.name}: {note}" for kernel in kernels for note in dict.fromkeys(kernel.notes)
+        ]
         return problems, [*notes, *executed.notes]
 
 

@@ -96,7 +96,7 @@ def is_empty(tensor: torch.Tensor) -> bool:
 
 
 def set_unknown(value: Any, written: bool = True) -> None:
-    """Tags the tensors in `value`: their values depend on a kernel, or are those of a view (not `written`)."""
+    """Tags the tensors in `value`: their values depend on a kernel; not `written`: they are views."""
     for leaf in leaves(value):
         if isinstance(leaf, torch.Tensor):
             storage = _storage(leaf)

@@ -354,7 +354,7 @@ _OPERATIONS: dict[str, Callable[..., _Value]] = {
     "bfe": lambda a, b, c: (a >> b) % (1 << int(c)),
     "multiply-add": lambda a, b, c: a * b + c,
     "address": lambda a, b, c: a + b * c,
-    "select": lambda a, b, c: np.where(a != 0, b, c),
+    "select": lambda a, b, c: np.asarray(np.where(a != 0, b, c)),
     "pack": lambda a, b: (a & 0xFFFFFFFF) | (b << 32),
     "eq": np.equal,
     "ne": np.not_equal,

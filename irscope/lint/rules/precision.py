@@ -350,7 +350,9 @@ def half_reduction(compiled: CompiledKernel) -> Iterator[Diagnostic]:
             f"{compiled.kernel.name} adds up elements in half precision, in {compiled.share(variants)}: "
             f"{compiled.listed(variants)}"
         )
-        yield compiled.diagnostic(HALF_REDUCTION, message, "convert them with .to(tl.float32) before tl.sum", line)
+        yield compiled.diagnostic(
+            HALF_REDUCTION, message, "convert them with .to(tl.float32) before tl.sum", line
+        )
 
 
 HALF_REDUCTION = CaptureRule(
@@ -359,11 +361,11 @@ HALF_REDUCTION = CaptureRule(
     """\
 A sum over an axis that is computed in fp16 or bf16.
 
-**What it does.** Reports the reductions and scans of TTIR that add in fp16 or bf16, such as `tl.sum` of what was
-loaded from a bf16 tensor.
+**What it does.** Reports the reductions and scans of TTIR that add in fp16 or bf16, such as `tl.sum` of what
+was loaded from a bf16 tensor.
 
-**Why is this bad?** As for [half-accumulator](#half-accumulator): each addition rounds to 11 or 8 bits. Adding
-the sum to a float32 accumulator does not bring back what is lost.
+**Why is this bad?** As for [half-accumulator](#half-accumulator): each addition rounds to 11 or 8 bits.
+Adding the sum to a float32 accumulator does not bring back what is lost.
 """,
     half_reduction,
 )
@@ -395,7 +397,10 @@ def _is_magnitude(node: ast.expr, kernel: KernelSource, module: PythonModule) ->
             return constant and _is_magnitude(left, kernel, module)
         case ast.Call(func=function, args=[first, *_]) if module.dotted(function).endswith(".max"):
             inner = resolve_local(kernel, first)
-            return isinstance(inner, ast.Call) and module.dotted(inner.func).rpartition(".")[2] in ("abs", "fabs")
+            return isinstance(inner, ast.Call) and module.dotted(inner.func).rpartition(".")[2] in (
+                "abs",
+                "fabs",
+            )
     return False
 
 
@@ -408,8 +413,8 @@ A division by the largest magnitude of a block, which is 0 for a block of zeros.
 **What it does.** Reports divisions by `tl.max(tl.abs(x))`, also times or divided by a constant, that neither
 `tl.maximum` nor a comparison guards.
 
-**Why is this bad?** 0 / 0 is NaN, and what is computed from it: rows of zeros are common in padding, in unused
-experts and in weights at the start of a training.
+**Why is this bad?** 0 / 0 is NaN, and what is computed from it: rows of zeros are common in padding, in
+unused experts and in weights at the start of a training.
 
 **Example**
 

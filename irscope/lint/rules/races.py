@@ -214,7 +214,7 @@ are computed by the same operations from the same inputs.
 
 **Limits.** Only launches that were recorded, or that `--launch` gives, are executed. Of a large grid, the
 programs at its ends along each axis are executed, and as many others as a limit allows; the message says how
-many. Arguments are taken to point to different tensors. Addresses that depend on data are not known.
+many. Arguments that overlap are known of recorded launches only. Addresses that depend on data are not known.
 """,
     race_between_programs,
 )

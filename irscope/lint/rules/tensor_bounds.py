@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -184,24 +184,28 @@ executing is left to them.
 
 def uninitialized_memory(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
     """Compare what all programs read and store with the elements of tensors that were not written before."""
-    name = compiled.kernel.name
     for access, tensor, offsets in launch.unset_reads():
         what = "adds to" if access.kind == "atomic" else "loads"
         message = (
-            f"line {access.line} of {name} {what} {launch.element(access.base or 0, int(offsets[0]))}, to which "
-            f"nothing was written since {tensor} was allocated: {pluralize(len(offsets), 'element')} in program "
-            f"{access.program}, with {launch.text}"
+            f"line {access.line} of {compiled.kernel.name} {what} {_first_of(launch, access, offsets)} in program "
+            f"{access.program}, to which nothing was written since {tensor} was allocated, with {launch.text}"
         )
         fix = f"allocate {tensor} with torch.zeros, or do not read it: 0 * NaN is NaN"
         yield compiled.diagnostic(UNINITIALIZED_MEMORY, message, fix, access.line)
     for access, tensor, offsets in launch.unwritten_elements():
         message = (
-            f"{name} leaves {pluralize(len(offsets), 'element')} of {tensor} unwritten, the first of which is "
-            f"{launch.element(access.base or 0, int(offsets[0]))}, and nothing was written to {tensor} since it was "
-            f"allocated, with {launch.text}"
+            f"no program of {compiled.kernel.name} writes {_first_of(launch, access, offsets)}, and nothing was "
+            f"written to {tensor} since it was allocated, with {launch.text}"
         )
-        fix = "launch programs for all elements, loop over rows that are longer than a block, or allocate zeros"
+        fix = (
+            "launch programs for all elements, loop over rows that are longer than a block, or allocate zeros"
+        )
         yield compiled.diagnostic(UNINITIALIZED_MEMORY, message, fix, access.line)
+
+
+def _first_of(launch: ExecutedLaunch, access: RecordedAccess, offsets: Sequence[int]) -> str:
+    first = launch.element(access.base or 0, int(offsets[0]))
+    return f"{pluralize(len(offsets), 'element')} from {first} on"
 
 
 UNINITIALIZED_MEMORY = LaunchRule(
@@ -218,8 +222,9 @@ elements that no program stores before, and elements of an output that no progra
 `tl.atomic_add` begin at any number, `beta * c` is NaN if c has a NaN and beta is 0, and rows that are longer
 than a block, or a grid that is rounded down, leave the end of the output undefined.
 
-**Limits.** Only launches of which all programs are executed, and tensors of which all accesses are known. If
-another kernel writes the rest of an output, suppress the report.
+**Limits.** Only launches of which all programs are executed, and tensors of which all accesses are known.
+What is only read is taken for the input of a benchmark. If another kernel writes the rest of an output,
+suppress the report.
 """,
     uninitialized_memory,
 )
