@@ -260,23 +260,8 @@ class AccessDomain(UnnotedDomain):
         return [_combined(type_, operands, _dropped(_widest(operands), axis)) for type_ in step.types]
 
     def scan(self, step: Op, operands: Sequence[RuntimeValue], combine: Combine) -> list[RuntimeValue]:
-        """Return the results of `tt.scan`, known if all operands are."""
-        axis = step.number("axis")
-        if not all(operand.known for operand in operands) or step.flag("reverse"):
-            return [_combined(type_, operands) for type_ in step.types]
-        parts = [_first(operand, axis) for operand in operands]
-        distance, length = 1, len(parts[0].data)
-        while distance < length:
-            earlier = [_taken(part, slice(length - distance)) for part in parts]
-            later = [_taken(part, slice(distance, None)) for part in parts]
-            sums = combine([*earlier, *later])
-            parts = [
-                replace(part, data=np.concatenate([part.data[:distance], total.data]))
-                for part, total in zip(parts, sums, strict=True)
-            ]
-            distance *= 2
-        return [RuntimeValue(np.moveaxis(part.data, 0, axis), type_)
-                for part, type_ in zip(parts, step.types, strict=True)]  # fmt: skip
+        """Return the results of `tt.scan`, which are not known."""
+        return [_combined(type_, operands) for type_ in step.types]
 
     def histogram(self, step: Op, value: RuntimeValue, mask: RuntimeValue | None) -> RuntimeValue:
         """Return the result of `tt.histogram`, which is not known."""

@@ -2,12 +2,12 @@
 
     python -m tests.lint.held_out [NAME ...]
 
-A file of tests/data/planted/held_out is a program with one error. `# found: RULE` marks a line that a rule
-should report (`RULE|RULE`: either does), and `# bug -> LINE` a line with the corrected one; `# bug: RULE -> LINE`
-is both. Its docstring names the public thread that it was written after, and its target if that is not an H100.
-The program and the corrected one are linted, launched on a simulated GPU, and the capture is linted: an error is
-found if a rule that is named reports a line that is marked; the corrected program is silent if no rule about
-correctness reports it.
+A file of tests/data/planted/held_out is a program with one error. `# found: RULE` marks a line that a
+rule should report (`RULE|RULE`: either does), and `# bug -> LINE` a line with the corrected one; `# bug:
+RULE -> LINE` is both. Its docstring names the public thread that it was written after, and its target if
+that is not an H100. The program and the corrected one are linted, launched on a simulated GPU, and the
+capture is linted: an error is found if a rule that is named reports a line that is marked; the corrected
+program is silent if no rule about correctness reports it.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """Held-out errors: what lint finds of programs that were written before any rule had seen them.
 
 First run, before any rule changed: 29 of 51 errors found, 17 of 33 written after public threads, 51 of 51
-corrected programs silent. Five of the programs that were missed were wrong themselves: four did not compile, one
-had no race as compiled. With those corrected, and the rules as they were: 34 of 51 and 19 of 33.
+corrected programs silent. Five of the programs that were missed were wrong themselves: four did not
+compile, one had no race as compiled. With those corrected, and the rules as they were: 34 of 51 and 19 of
+33.
 
-After repair of the rules: 48 of 51 and 30 of 33. Two of these were reported before, at the load and not at the sum
-that was marked. All 51 corrected programs are silent, after two of them no longer read what `torch.empty` made. Only
-the first figures say how lint does on errors that it was not made for.
+After repair of the rules: 48 of 51 and 30 of 33. Two of these were reported before, at the load and not
+at the sum that was marked. All 51 corrected programs are silent, after two of them no longer read what
+`torch.empty` made. Only the first figures say how lint does on errors that it was not made for.
 
-Missed: values that are added in half precision before they reach a float32 accumulator; a block of scores that
-are all masked, for which exp(-inf - -inf) is NaN; a fence that only a loop has which a launch does not enter.
+Missed: values that are added in half precision before they reach a float32 accumulator; a block of scores
+that are all masked, for which exp(-inf - -inf) is NaN; a fence that only a loop has which a launch does
+not enter.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 from irscope.lint.compiled import CompiledKernel, LaunchedVariant, launched_variants
@@ -128,10 +129,7 @@ def _extent(text: str) -> int | None:
     if 0 in sizes:
         return 0
     if not strides:
-        extent = 1
-        for size in sizes:
-            extent *= size
-        return extent
+        return prod(sizes)
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
 
 
@@ -187,15 +185,16 @@ def uninitialized_memory(compiled: CompiledKernel, launch: ExecutedLaunch) -> It
     for access, tensor, offsets in launch.unset_reads():
         what = "adds to" if access.kind == "atomic" else "loads"
         message = (
-            f"line {access.line} of {compiled.kernel.name} {what} {_first_of(launch, access, offsets)} in program "
-            f"{access.program}, to which nothing was written since {tensor} was allocated, with {launch.text}"
+            f"line {access.line} of {compiled.kernel.name} {what} {_first_of(launch, access, offsets)} in "
+            f"program {access.program}, to which nothing was written since {tensor} was allocated, with "
+            f"{launch.text}"
         )
         fix = f"allocate {tensor} with torch.zeros, or do not read it: 0 * NaN is NaN"
         yield compiled.diagnostic(UNINITIALIZED_MEMORY, message, fix, access.line)
     for access, tensor, offsets in launch.unwritten_elements():
         message = (
-            f"no program of {compiled.kernel.name} writes {_first_of(launch, access, offsets)}, and nothing was "
-            f"written to {tensor} since it was allocated, with {launch.text}"
+            f"no program of {compiled.kernel.name} writes {_first_of(launch, access, offsets)}, and nothing "
+            f"was written to {tensor} since it was allocated, with {launch.text}"
         )
         fix = (
             "launch programs for all elements, loop over rows that are longer than a block, or allocate zeros"
