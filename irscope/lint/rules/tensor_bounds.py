@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
@@ -15,6 +15,9 @@ from irscope.model import Variant
 from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
     from irscope.interpreting.access_record import RecordedAccess
     from irscope.lint.executed import ExecutedLaunch
 
@@ -202,7 +205,7 @@ def uninitialized_memory(compiled: CompiledKernel, launch: ExecutedLaunch) -> It
         yield compiled.diagnostic(UNINITIALIZED_MEMORY, message, fix, access.line)
 
 
-def _first_of(launch: ExecutedLaunch, access: RecordedAccess, offsets: Sequence[int]) -> str:
+def _first_of(launch: ExecutedLaunch, access: RecordedAccess, offsets: NDArray[int64]) -> str:
     first = launch.element(access.base or 0, int(offsets[0]))
     return f"{pluralize(len(offsets), 'element')} from {first} on"
 
