@@ -17,10 +17,15 @@ not enter.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
+from irscope.recording.launch_records import launch_of
+from irscope.store.encoding import launches_from_json, records_to_json
 from tests.lint.held_out import answers, programs
 
 MISSED = {"numbers_half_rows", "numbers_masked_row", "shared_empty_sequence"}
@@ -40,3 +45,14 @@ def test_the_held_out_errors_are_found_and_their_corrected_twins_are_silent(tmp_
     results = answers(programs(), tmp_path)
     assert {answer.program.name for answer in results if not answer.found} <= MISSED
     assert not [answer.program.name for answer in results if answer.alarms]
+
+
+def test_a_launch_says_which_arguments_overlap_and_is_stored_so() -> None:
+    function = SimpleNamespace(params=[SimpleNamespace(name=name, is_constexpr=False) for name in "xyz"])
+    x = torch.zeros(100)
+    launch = launch_of(function, (1, 1, 1, *[None] * 6, x, x[60:], torch.zeros(8)))
+    assert launch.aliases == (("y", "x", 240),)
+    launch = replace(launch, unwritten=("z",))
+    (stored,) = launches_from_json(records_to_json([launch]))
+    assert stored == launch and stored.unwritten == ("z",)
+    assert "aliases" not in records_to_json([replace(launch, aliases=())])
