@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.domain import Combine
+from irscope.interpreting.domain import Combine, UnnotedDomain
 from irscope.interpreting.runtime_values import (
     ARGUMENT_SPACING,
     Array,
@@ -27,7 +27,7 @@ from irscope.interpreting.runtime_values import (
 )
 from irscope.interpreting.shapes import Owners, owners
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
-from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
+from irscope.interpreting.stage_program import Op, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 
 LOAD, STORE, ATOMIC = "load", "store", "atomic"
@@ -126,16 +126,18 @@ class RecordedAccess:
         return (self.active - ((self.base or 0) + 1) * ARGUMENT_SPACING) // self.size
 
 
-class AccessDomain:
+class AccessDomain(UnnotedDomain):
     """Records the accesses of global memory. `accesses` has those of all programs that were executed.
 
     `barriers` are the lines (indices) of the stage at which the final code has a barrier of the block.
-    `waits` are the programs that wait in a loop until memory changes.
+    `waits` are the programs that wait in a loop until memory changes, `false_assumptions` maps what a kernel
+    told the compiler to assume, by line, to the first program in which it is false.
     """
 
     def __init__(self, barriers: Collection[int] = ()) -> None:
         self.accesses: list[RecordedAccess] = []
         self.waits: set[ProgramId] = set()
+        self.false_assumptions: dict[int, ProgramId] = {}
         self.machine: StageInterpreter | None = None
         self._barriers = frozenset(barriers)
         self._program_id: ProgramId = (0, 0, 0)
@@ -151,6 +153,10 @@ class AccessDomain:
         if partition in self._pending:
             self._pending.remove(partition)
             self._epochs[partition] += 1
+        if step.opcode == "llvm.intr.assume" and not self._undecided:
+            condition = operands[0]
+            if isinstance(condition, RuntimeValue) and condition.known and not condition.data.any():
+                self.false_assumptions.setdefault(step.source_line, self._program_id)
         if step.line in self._barriers:
             if "atomic" in step.opcode:
                 self._pending.add(partition)
@@ -165,12 +171,6 @@ class AccessDomain:
         self._epochs.clear()
         self._pending.clear()
         self._number = self._undecided = 0
-
-    def enter(self, block: OpBlock) -> None:
-        """Ignore which block is executed."""
-
-    def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
-        """Ignore the results of operations."""
 
     def undecided(self, step: Op, begins: bool) -> bool:
         """Follow code of which data decide whether it runs: its accesses are not certain."""
@@ -187,10 +187,6 @@ class AccessDomain:
     def argument(self, name: str, type_: Type, number: float | None) -> RuntimeValue:
         """Return an argument that is no pointer and no known integer."""
         return RuntimeValue(_UNKNOWN, type_, False, LoadedValue(number=number))
-
-    def carried(self, value: RuntimeValue) -> RuntimeValue:
-        """Return a value as the next block of code sees it: as it is."""
-        return value
 
     def hidden(self, value: RuntimeValue) -> RuntimeValue:
         """Return a value as one that is not known."""
@@ -264,26 +260,8 @@ class AccessDomain:
         return [_combined(type_, operands, _dropped(_widest(operands), axis)) for type_ in step.types]
 
     def scan(self, step: Op, operands: Sequence[RuntimeValue], combine: Combine) -> list[RuntimeValue]:
-        """Return the results of `tt.scan`, known if all operands are."""
-        axis = step.number("axis")
-        if not all(operand.known for operand in operands) or step.flag("reverse"):
-            return [_combined(type_, operands) for type_ in step.types]
-        parts = [_first(operand, axis) for operand in operands]
-        distance, length = 1, len(parts[0].data)
-        while distance < length:
-            earlier = [_taken(part, slice(length - distance)) for part in parts]
-            later = [_taken(part, slice(distance, None)) for part in parts]
-            sums = combine([*earlier, *later])
-            parts = [
-                replace(part, data=np.concatenate([part.data[:distance], total.data]))
-                for part, total in zip(parts, sums, strict=True)
-            ]
-            distance *= 2
-        return [RuntimeValue(np.moveaxis(part.data, 0, axis), type_)
-                for part, type_ in zip(parts, step.types, strict=True)]  # fmt: skip
-
-    def repeated(self, step: Op, times: range, carried: Sequence[RuntimeValue]) -> None:
-        """Ignore that a loop ended."""
+        """Return the results of `tt.scan`, which are not known."""
+        return [_combined(type_, operands) for type_ in step.types]
 
     def histogram(self, step: Op, value: RuntimeValue, mask: RuntimeValue | None) -> RuntimeValue:
         """Return the result of `tt.histogram`, which is not known."""
@@ -423,14 +401,15 @@ class AccessRecord:
     """What programs of a launch accessed, program by program.
 
     `executed` are the programs that were executed to their end, `unanswered` maps others to the reason why
-    they were not; `accesses` of such a program are those up to there. `waits` are as in `AccessDomain`,
-    `cost` is as the budget of `recorded`.
+    they were not; `accesses` of such a program are those up to there. `waits` and `false_assumptions` are as
+    in `AccessDomain`, `cost` is as the budget of `recorded`.
     """
 
     program: StageProgram
     launch: KernelLaunch
     accesses: list[RecordedAccess]
     waits: set[ProgramId]
+    false_assumptions: dict[int, ProgramId]
     executed: list[ProgramId] = field(default_factory=list)
     cost: int = 0
     unanswered: dict[ProgramId, UnansweredError] = field(default_factory=dict)
@@ -471,7 +450,7 @@ def recorded(
     others would fail at the same operation.
     """
     domain = AccessDomain(barriers)
-    record = AccessRecord(program, launch, domain.accesses, domain.waits)
+    record = AccessRecord(program, launch, domain.accesses, domain.waits, domain.false_assumptions)
     try:
         machine = StageInterpreter(program, domain, launch)
     except UnansweredError as error:

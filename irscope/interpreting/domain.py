@@ -93,3 +93,20 @@ class Domain(Protocol):
 
     def dot(self, step: Op, a: RuntimeValue, b: RuntimeValue, accumulator: RuntimeValue) -> RuntimeValue:
         """Return the accumulator plus the product of two matrices."""
+
+
+class UnnotedDomain:
+    """A base of domains that ignore which code is executed."""
+
+    def enter(self, block: OpBlock) -> None:
+        """Ignore which block is executed."""
+
+    def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
+        """Ignore the results of operations."""
+
+    def repeated(self, step: Op, times: range, carried: Sequence[RuntimeValue]) -> None:
+        """Ignore that a loop ended."""
+
+    def carried(self, value: RuntimeValue) -> RuntimeValue:
+        """Return a value as the next block of code sees it: as it is."""
+        return value

@@ -49,13 +49,13 @@ Execution = Generator[Op, None, Results]
 class KernelLaunch:
     """The arguments of a kernel by position, as far as they are numbers, and the grid.
 
-    `shared` maps an argument to an earlier one that points to the same memory. The shape and the strides of a
-    tensor descriptor are the arguments that follow it.
+    `shared` maps an argument that points into the memory of an earlier one to that, and the bytes between.
+    The shape and the strides of a tensor descriptor are the arguments that follow it.
     """
 
     arguments: Mapping[int, int | float]
     grid: tuple[int, int, int]
-    shared: Mapping[int, int] = field(default_factory=dict)
+    shared: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -133,11 +133,11 @@ class StageInterpreter:
 
     def _argument(self, index: int, name: str) -> Item:
         element = self.program.pointees[index]
-        address = (self.launch.shared.get(index, index) + 1) * ARGUMENT_SPACING
+        home, shift = self.launch.shared.get(index, (index, 0))
+        address = np.array((home + 1) * ARGUMENT_SPACING + shift, np.int64)
         if element:
-            return RuntimeValue(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
-        number = self.launch.arguments.get(index)
-        type_ = self.program.argument_types[index]
+            return RuntimeValue(address, Type(f"!tt.ptr<{element}>"))
+        type_, number = self.program.argument_types[index], self.launch.arguments.get(index)
         if type_.kind == "tensordesc" or "tensordesc<" in type_.element:
             # Triton 3.6 and 3.7 have `tensordesc<tensor<64xf32, #a>>`, later ones `tensordesc<64xf32, #a>`.
             block, element = (type_.shape, type_.element) if type_.kind else tensor_in(type_.element)
@@ -146,7 +146,7 @@ class StageInterpreter:
             if any(size is None for size in sizes):
                 raise UnansweredError(f"the shape of the tensor descriptor {name} is not known")
             numbers = [int(size or 0) for size in sizes]
-            base = RuntimeValue(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
+            base = RuntimeValue(address, Type(f"!tt.ptr<{element}>"))
             return Descriptor(base, tuple(numbers[:rank]), tuple(numbers[rank:]), block, element)
         if is_integer(type_.element) and number is not None:
             return RuntimeValue(wrapped(np.array(int(number), np.int64), type_.element), type_)

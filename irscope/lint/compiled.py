@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
@@ -56,7 +57,8 @@ class CompiledKernel:
     `names` (short names) and `facts` are by variant id; `read` returns a stage's content, None if the
     variant lacks it; `document` parses a stage that it has, located in the captured source.
     `changed_results` executes a few variants; None if they compute the same bits, as far as is known.
-    `launched` yields the launches that rules may execute, each once.
+    `launched` yields the launches that rules may execute, each once. Rules add to `notes` what they
+    could not decide.
     """
 
     variants: Sequence[Variant]
@@ -66,6 +68,7 @@ class CompiledKernel:
     document: Callable[[Variant, str], Document]
     changed_results: Callable[[Sequence[Variant]], ChangedResults | None] = lambda variants: None
     launched: Callable[[Sequence[Variant]], Iterator[ExecutedLaunch]] = lambda variants: iter(())
+    notes: list[str] = field(default_factory=list, compare=False)
 
     @property
     def kernel(self) -> Kernel:

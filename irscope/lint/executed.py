@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from irscope.interpreting.access_record import LOAD, STORE, RecordedAccess
 from irscope.interpreting.bits.expressions import Expressions
 from irscope.interpreting.races import (
     PROGRAMS,
@@ -27,7 +29,9 @@ from irscope.lint.diagnostic import lines_text
 from irscope.model import Launch, Variant
 from irscope.model.records import frozen_with_dict
 
-_TENSOR = re.compile(r"\w+\[([\d, ]*)\]$")
+_TENSOR = re.compile(r"\w+\[([\d, ]*)\](?: strides \[([\d, ]*)\])?$")
+# A tensor of more elements is not checked for elements that nothing writes.
+_MOST_ELEMENTS = 20_000_000
 
 
 @frozen_with_dict
@@ -97,7 +101,11 @@ class ExecutedLaunch:
         numbers = [
             f"{name}={value}" for name, value in self.launch.arguments if re.fullmatch(r"-?\d+", value)
         ]
-        return ", ".join([f"grid={tuple(self.called.grid)}", *numbers]) + (
+        aliases = [
+            f"{name} is {earlier}{f' + {shift:,} bytes' * bool(shift)}"
+            for name, earlier, shift in self.launch.aliases
+        ]
+        return ", ".join([f"grid={tuple(self.called.grid)}", *numbers, *aliases]) + (
             self.origin and f" ({self.origin})"
         )
 
@@ -129,6 +137,55 @@ class ExecutedLaunch:
         place = int(np.searchsorted(addresses, address))
         return int(hashes[place]) if place < len(addresses) and addresses[place] == address else None
 
+    def unset_reads(self) -> Iterator[tuple[RecordedAccess, str, NDArray[np.int64]]]:
+        """Yield reads of what nothing wrote before, with the tensor and the offsets; not those of inputs."""
+        for name, accesses in self._unwritten_tensors():
+            stores = [access for access in accesses if access.kind == STORE]
+            is_input = all(access.kind == LOAD for access in accesses)
+            for access in () if is_input else accesses:
+                earlier = [
+                    store.offset
+                    for store in stores
+                    if store.program != access.program or store.number < access.number
+                ]
+                if access.kind != STORE:
+                    offsets = np.setdiff1d(access.offset, np.concatenate([np.zeros(0, np.int64), *earlier]))
+                    if len(offsets):
+                        yield access, name, offsets
+                        break
+
+    def unwritten_elements(self) -> Iterator[tuple[RecordedAccess, str, NDArray[np.int64]]]:
+        """Yield the last store to each new tensor that no program reads, and the offsets that none stores."""
+        for name, accesses in self._unwritten_tensors():
+            match = _TENSOR.match(dict(self.launch.arguments).get(name, ""))
+            sizes, strides = (_integers(match[1]), _integers(match[2] or "")) if match else ([], [])
+            only_stored = all(access.kind == STORE for access in accesses)
+            if (
+                match is None
+                or not self.races.record.whole
+                or not only_stored
+                or math.prod(sizes) > _MOST_ELEMENTS
+            ):
+                continue
+            offsets = np.zeros(1, np.int64)
+            for axis, size in enumerate(sizes):
+                stride = strides[axis] if strides else math.prod(sizes[axis + 1 :])
+                offsets = (offsets[:, None] + np.arange(size) * stride).reshape(-1)
+            missing = np.setdiff1d(offsets, np.concatenate([access.offset for access in accesses]))
+            if len(missing):
+                yield max(accesses, key=lambda access: access.line), name, missing
+
+    def _unwritten_tensors(self) -> Iterator[tuple[str, list[RecordedAccess]]]:
+        """Yield each tensor that was not written before the launch, with its accesses, if all are known."""
+        accesses = self.races.record.accesses
+        if any(access.addresses is None or access.base is None or not access.certain for access in accesses):
+            return
+        aliased = {name for alias in self.launch.aliases for name in alias[:2]}
+        for name in self.launch.unwritten:
+            own = [access for access in accesses if self.parameter(access.base or 0) == name]
+            if own and name not in aliased:
+                yield name, own
+
     def parameter(self, position: int) -> str:
         """Return the name of an argument by its position."""
         names = self.program.entry.arguments
@@ -138,7 +195,11 @@ class ExecutedLaunch:
         """Return an element of an argument: `x[3, 17]` if its tensor is contiguous, else `x + 401`."""
         name = self.parameter(position)
         match = _TENSOR.match(dict(self.launch.arguments).get(name, ""))
-        sizes = tuple(int(size) for size in match[1].split(",") if size.strip()) if match else ()
+        sizes = _integers(match[1]) if match and not match[2] else []
         if not sizes or not 0 <= offset < math.prod(sizes):
             return f"{name} {'-' if offset < 0 else '+'} {abs(offset):,}"
         return f"{name}[{', '.join(str(int(index)) for index in np.unravel_index(offset, sizes))}]"
+
+
+def _integers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",") if part.strip()]

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,7 +27,7 @@ from irscope.compiling.toolchain.requested_config import TunedNames
 from irscope.compiling.toolchain.triton_cache import environment_set
 from irscope.model import Launch
 from irscope.model.process import available_cores
-from irscope.recording.launch_records import MOST_LAUNCHES, launch_of, values_of
+from irscope.recording.launch_records import MOST_LAUNCHES, launch_of, tensors_in, values_of
 from irscope.recording.recorder import RecordedCompilation, Recorder
 
 # Compiles a recorded variant in a worker and loads it from Triton's cache.
@@ -132,10 +133,10 @@ class DeferredCompilations:
         with self._without_modes():  # to ask a tensor for its shape takes ten times as long with them
             if recorded is not None and not launches:
                 self._keep_values(source, recorded, given)
+            launch = _simulated_launch(source.fn, given) if recorded is not None else None
             self._on_writes(source.fn, given[9:])
-            if recorded is None:
+            if recorded is None or launch is None:
                 return
-            launch = launch_of(source.fn, given)
         if launch not in launches and len(launches) < MOST_LAUNCHES:
             launches.add(launch)
             self._recorder.send(LaunchRecorded(recorded.number, launch))
@@ -150,6 +151,18 @@ class DeferredCompilations:
         values = values_of(source.fn, given, most, lambda tensor: not unknown(tensor))
         if values is not None:
             self._recorder.send(ValuesRecorded(recorded.number, values.file(launched=False)))
+
+
+def _simulated_launch(function: Any, given: tuple[Any, ...]) -> Launch:
+    """Return a launch, with the tensors to which nothing was written before it."""
+    launch = launch_of(function, given)
+    if "torch" not in sys.modules:
+        return launch
+    from irscope.compiling.fake_cuda.tensor_tags import is_empty
+
+    arguments = zip((parameter.name for parameter in function.params), given[9:], strict=False)
+    tensors = [(name, tensor) for name, tensor in tensors_in(arguments) if hasattr(tensor, "untyped_storage")]
+    return replace(launch, unwritten=tuple(name for name, tensor in tensors if is_empty(tensor)))
 
 
 def compile_forked(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -32,8 +32,25 @@ def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
     `given` has three grid sizes, six values of Triton's own, and the arguments.
     """
     arguments = zip(function.params, given[9:], strict=False)
-    named = tuple((p.name, described(value)) for p, value in arguments if not p.is_constexpr)
-    return Launch(tuple(int(size) for size in given[:3]), named)
+    passed = [(p.name, value) for p, value in arguments if not p.is_constexpr]
+    named = tuple((name, described(value)) for name, value in passed)
+    return Launch(tuple(int(size) for size in given[:3]), named, tuple(_aliases(passed)))
+
+
+def _aliases(arguments: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, str, int]]:
+    """Yield the tensors that overlap an earlier one: see `model.Launch`."""
+    spans: list[tuple[str, int, int, int]] = []
+    for name, tensor in tensors_in(arguments):
+        if not hasattr(tensor, "untyped_storage"):
+            continue
+        memory, start = tensor.untyped_storage().data_ptr(), tensor.storage_offset() * tensor.element_size()
+        end = start + _elements(tensor) * tensor.element_size()
+        for earlier, its_memory, its_start, its_end in spans:
+            if memory == its_memory != 0 and start < its_end and its_start < end:
+                yield name, earlier, start - its_start
+                break
+        else:
+            spans.append((name, memory, start, end))
 
 
 def described(value: Any) -> str:

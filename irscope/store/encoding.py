@@ -280,8 +280,12 @@ def specialization_from_json(text: str) -> tuple[Argument, ...]:
 
 
 def records_to_json(records: Iterable[SourceFunction | Launch]) -> str:
-    """Return source functions or launches as a JSON list of objects."""
-    return dumps([asdict(record) for record in records])
+    """Return source functions or launches as a JSON list of objects, without what launches seldom have."""
+    rows = map(asdict, records)
+    seldom = ("aliases", "unwritten")
+    return dumps(
+        [{name: value for name, value in row.items() if value or name not in seldom} for row in rows]
+    )
 
 
 def function_from_json(text: str) -> SourceFunction:
@@ -300,6 +304,10 @@ def launches_from_json(text: str) -> tuple[Launch, ...]:
         Launch(
             tuple(map(int, row["grid"])),
             tuple((checked(name), checked(type_)) for name, type_ in row["arguments"]),
+            tuple(
+                (checked(name), checked(other), int(shift)) for name, other, shift in row.get("aliases", ())
+            ),
+            tuple(map(checked, row.get("unwritten", ()))),
         )
         for row in loads(text)
     )

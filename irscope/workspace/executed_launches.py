@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -140,10 +141,16 @@ class ExecutedLaunches:
         """
         variant, launch, origin = members[0]
         document = self._workspace.document(variant, _STAGE)
-        called = machine_launch(variant, launch, document)
         version = triton_version(variant.toolchain.versions.get("triton", ""))
         if self._program is None or self._program.document is not document:
             self._program = StageProgram(document, version)
+        places = {name.lstrip("%"): place for place, name in enumerate(self._program.entry.arguments)}
+        shared = {
+            places[name]: (places[other], shift)
+            for name, other, shift in launch.aliases
+            if name in places and other in places
+        }
+        called = replace(machine_launch(variant, launch, document), shared=shared)
         read_final = partial(self._final, variant)
         variants = [variant for variant, _, _ in members]
         return ExecutedLaunch(

@@ -173,7 +173,11 @@ def _lint_capture(
             )
             for group in groups
         ]
-        return lint_compiled(kernels, selected_rules(_all_rules(), select, ignore)), executed.notes
+        problems = lint_compiled(kernels, selected_rules(_all_rules(), select, ignore))
+        notes = [
+            f"{kernel.kernel.name}: {note}" for kernel in kernels for note in dict.fromkeys(kernel.notes)
+        ]
+        return problems, [*notes, *executed.notes]
 
 
 def _reason(error: Exception) -> str:

@@ -285,7 +285,7 @@ def _tag_values(func: Any, result: Any, written: list[torch.Tensor], tainted: bo
     if name in ALLOCATING:
         set_empty(result)
     elif tainted and name not in VALUE_FREE:
-        set_unknown(result)
+        set_unknown(result, written=bool(written) or not returns_views(func))
     else:
         set_filled(written)
 

@@ -90,27 +90,36 @@ def unknown(tensor: torch.Tensor) -> bool:
     return reason == _COMPUTED or (reason == _EMPTY and not on_cpu(tensor))
 
 
-def set_unknown(value: Any) -> None:
-    """Tags the tensors in `value`: their values depend on a kernel."""
-    _tag(value, _COMPUTED)
+def is_empty(tensor: torch.Tensor) -> bool:
+    """Return True if nothing was written to the tensor's memory since it was allocated."""
+    return bool(getattr(_storage(tensor), "irscope_empty", False))
+
+
+def set_unknown(value: Any, written: bool = True) -> None:
+    """Tags the tensors in `value`: their values depend on a kernel; not `written`: they are views."""
+    for leaf in leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            storage = _storage(leaf)
+            storage.irscope_unknown = _COMPUTED
+            storage.irscope_empty = not written and is_empty(leaf)
 
 
 def set_empty(value: Any) -> None:
     """Tags the tensors in `value`: allocated but not written."""
-    _tag(value, _EMPTY)
+    for leaf in leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            storage = _storage(leaf)
+            storage.irscope_unknown, storage.irscope_empty = _EMPTY, True
 
 
 def set_filled(value: Any) -> None:
     """Remove the tag of empty tensors in `value`: the program itself wrote to them."""
     for leaf in leaves(value):
-        if isinstance(leaf, torch.Tensor) and getattr(_storage(leaf), "irscope_unknown", None) == _EMPTY:
-            _tag(leaf, None)
-
-
-def _tag(value: Any, reason: str | None) -> None:
-    for leaf in leaves(value):
         if isinstance(leaf, torch.Tensor):
-            _storage(leaf).irscope_unknown = reason
+            storage = _storage(leaf)
+            storage.irscope_empty = False
+            if getattr(storage, "irscope_unknown", None) == _EMPTY:
+                storage.irscope_unknown = None
 
 
 def fake_pointer(tensor: torch.Tensor) -> int:

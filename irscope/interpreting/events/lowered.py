@@ -218,7 +218,7 @@ class _Block:
             return first
         if kind == "address":
             known.append(np.array(instruction.size))
-        return _OPERATIONS[kind](*known)
+        return np.asarray(_OPERATIONS[kind](*known), np.int64)
 
     def _phi(self, instruction: LoweredInstruction) -> _Value | None:
         """Choose by where the threads come from; the phis of a block read what was before all of them."""
@@ -335,36 +335,31 @@ class _Block:
         return Op(opcode, text, (), (), (), (), line, source_line, location=location)
 
 
-def _select(condition: _Value, one: _Value, other: _Value) -> _Value:
-    chosen: _Value = np.where(condition != 0, one, other)
-    return chosen
-
-
 _OPERATIONS: dict[str, Callable[..., _Value]] = {
-    "move": lambda a: a,
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
+    "move": np.positive,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
     "div": lambda a, b: a // np.where(b == 0, 1, b),
     "rem": lambda a, b: a % np.where(b == 0, 1, b),
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
     "not": lambda a: 1 - a,
-    "neg": lambda a: -a,
-    "shl": lambda a, b: a << b,
-    "shr": lambda a, b: a >> b,
+    "neg": np.negative,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
     "min": np.minimum,
     "max": np.maximum,
     "bfe": lambda a, b, c: (a >> b) % (1 << int(c)),
     "multiply-add": lambda a, b, c: a * b + c,
     "address": lambda a, b, c: a + b * c,
-    "select": _select,
+    "select": lambda a, b, c: np.asarray(np.where(a != 0, b, c)),
     "pack": lambda a, b: (a & 0xFFFFFFFF) | (b << 32),
-    "eq": lambda a, b: (a == b).astype(np.int64),
-    "ne": lambda a, b: (a != b).astype(np.int64),
-    "lt": lambda a, b: (a < b).astype(np.int64),
-    "le": lambda a, b: (a <= b).astype(np.int64),
-    "gt": lambda a, b: (a > b).astype(np.int64),
-    "ge": lambda a, b: (a >= b).astype(np.int64),
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from irscope.interpreting.domain import Domain
+from irscope.interpreting.domain import Domain, UnnotedDomain
 from irscope.interpreting.events.event_order import EventOrder
 from irscope.interpreting.events.hazards import (
     COPY,
@@ -46,7 +46,7 @@ from irscope.interpreting.stage_interpreter import (
     KernelLaunch,
     StageInterpreter,
 )
-from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
+from irscope.interpreting.stage_program import Op, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
@@ -119,7 +119,7 @@ def execute_events(program: StageProgram) -> EventInterpreter:
     return machine
 
 
-class _OpaqueDomain:
+class _OpaqueDomain(UnnotedDomain):
     """What the interpreter asks a domain if every tensor and every float is opaque."""
 
     def __init__(self, machine: EventInterpreter) -> None:
@@ -128,19 +128,9 @@ class _OpaqueDomain:
     def begin(self, program: StageProgram, program_id: tuple[int, int, int]) -> None:
         """Begin the execution of the program."""
 
-    def enter(self, block: OpBlock) -> None:
-        """Begin a block of code."""
-
-    def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
-        """Ignore a result that is not known."""
-
     def constant(self, number: float, type_: Type) -> RuntimeValue:
         """Return an opaque constant."""
         return opaque(type_)
-
-    def carried(self, value: RuntimeValue) -> RuntimeValue:
-        """Return a value as it is: an accumulator in flight stays in flight."""
-        return value
 
     def repeated(self, step: Op, times: range, carried: Sequence[RuntimeValue]) -> None:
         """Note how many iterations a loop had that copies or multiplies asynchronously."""

@@ -81,7 +81,7 @@ def _products(kernel: KernelSource, module: PythonModule) -> Iterator[tuple[ast.
                 yield call, half, "tl.dot adds up the products"
         elif (call := module.tl(node, "sum", "cumsum")) and call.args:
             half = _converted(resolve_local(kernel, call.args[0]), kernel, module)
-            if half == "fp16":  # tl.sum itself computes bf16 in float32
+            if half:
                 yield call, half, f"{ast.unparse(call.func)} adds up"
 
 
@@ -324,4 +324,111 @@ with it float64. GPUs for machine learning compute that at 1/2 to 1/64 of the sp
 the registers, and the result is rounded to the narrower type anyway.
 """,
     double_precision,
+)
+
+
+_HALF_SUM = re.compile(r" (?:bf16|f16)$")
+
+
+def half_reduction(compiled: CompiledKernel) -> Iterator[Diagnostic]:
+    """Look for reductions and scans that add up elements in half precision."""
+    by_line: dict[int | None, list[Variant]] = {}
+    for variant in compiled.variants:
+        ttir = compiled.text(variant, "ttir")
+        if ttir is None or not ("tt.reduce" in ttir or "tt.scan" in ttir):
+            continue
+        operations = compiled.located(variant, ttir).operations
+        for operation in operations:
+            parent = operations[operation.parent] if operation.parent >= 0 else None
+            adds = operation.opcode == "arith.addf" and _HALF_SUM.search(operation.normalized.rstrip())
+            if adds and parent is not None and parent.opcode in ("tt.reduce", "tt.scan"):
+                place = kernel_place(parent.location)
+                variants = by_line.setdefault(place[1] if place else None, [])
+                variants += [] if variant in variants else [variant]
+    for line, variants in by_line.items():
+        message = (
+            f"{compiled.kernel.name} adds up elements in half precision, in {compiled.share(variants)}: "
+            f"{compiled.listed(variants)}"
+        )
+        yield compiled.diagnostic(
+            HALF_REDUCTION, message, "convert them with .to(tl.float32) before tl.sum", line
+        )
+
+
+HALF_REDUCTION = CaptureRule(
+    "IRS215",
+    "half-reduction",
+    """\
+A sum over an axis that is computed in fp16 or bf16.
+
+**What it does.** Reports the reductions and scans of TTIR that add in fp16 or bf16, such as `tl.sum` of what
+was loaded from a bf16 tensor.
+
+**Why is this bad?** As for [half-accumulator](#half-accumulator): each addition rounds to 11 or 8 bits.
+Adding the sum to a float32 accumulator does not bring back what is lost.
+""",
+    half_reduction,
+)
+
+
+def zero_scale(module: PythonModule) -> Iterator[Diagnostic]:
+    """Look for divisions by the largest magnitude of a block, which may be 0."""
+    for kernel in module.kernels.values():
+        compared = {name for node in kernel.nodes if isinstance(node, ast.Compare) for name in names_in(node)}
+        for node in kernel.nodes:
+            match node:
+                case ast.BinOp(_, ast.Div(), divisor) if _is_magnitude(divisor, kernel, module):
+                    if not compared & names_in(divisor):
+                        message = (
+                            f"{ast.unparse(divisor)} of {kernel.name} is 0 if all elements are 0: "
+                            f"{ast.unparse(node)} is NaN or infinite"
+                        )
+                        fix = "divide by tl.maximum(..., 1e-12)"
+                        yield module.diagnostic(ZERO_SCALE, node, message, fix, kernel)
+
+
+def _is_magnitude(node: ast.expr, kernel: KernelSource, module: PythonModule) -> bool:
+    """Return True for a maximum of magnitudes, also times or divided by a constant."""
+    match resolve_local(kernel, node):
+        case ast.Subscript(value) | ast.Call(func=ast.Attribute(value, "to")):
+            return _is_magnitude(value, kernel, module)
+        case ast.BinOp(left, ast.Mult() | ast.Div(), right):
+            constant = not names_in(right) - kernel.constexprs
+            return constant and _is_magnitude(left, kernel, module)
+        case ast.Call(func=function, args=[first, *_]) if module.dotted(function).endswith(".max"):
+            inner = resolve_local(kernel, first)
+            return isinstance(inner, ast.Call) and module.dotted(inner.func).rpartition(".")[2] in (
+                "abs",
+                "fabs",
+            )
+    return False
+
+
+ZERO_SCALE = SourceRule(
+    "IRS124",
+    "zero-scale",
+    """\
+A division by the largest magnitude of a block, which is 0 for a block of zeros.
+
+**What it does.** Reports divisions by `tl.max(tl.abs(x))`, also times or divided by a constant, that neither
+`tl.maximum` nor a comparison guards.
+
+**Why is this bad?** 0 / 0 is NaN, and what is computed from it: rows of zeros are common in padding, in
+unused experts and in weights at the start of a training.
+
+**Example**
+
+```python
+scale = tl.max(tl.abs(x)) / 448.0
+y = (x / scale).to(tl.float8e4nv)
+```
+
+**Use instead**
+
+```python
+scale = tl.maximum(tl.max(tl.abs(x)), 1e-12) / 448.0
+y = (x / scale).to(tl.float8e4nv)
+```
+""",
+    zero_scale,
 )

@@ -203,7 +203,7 @@ are computed by the same operations from the same inputs.
 
 **Limits.** Only launches that were recorded, or that `--launch` gives, are executed. Of a large grid, the
 programs at its ends along each axis are executed, and as many others as a limit allows; the message says how
-many. Arguments are taken to point to different tensors. Addresses that depend on data are not known.
+many. Arguments that overlap are known of recorded launches only. Addresses that depend on data are not known.
 """,
     race_between_programs,
 )
@@ -250,7 +250,10 @@ def _hazards(compiled: CompiledKernel, variant: Variant, lowered: bool) -> Itera
     # Buffers and barriers of a stage are descriptors of memory.
     if "memdesc" in (compiled.text(variant, "ttgir") or ""):
         version = triton_version(variant.toolchain.versions.get("triton", ""))
-        yield from check_order(compiled.document(variant, "ttgir"), version).hazards
+        check = check_order(compiled.document(variant, "ttgir"), version)
+        if check.unanswered:
+            compiled.notes.append(f"order of shared memory not decided: {check.unanswered}")
+        yield from check.hazards
     stage = next((name for name in _LOWERED if name in variant.artifacts), None)
     code = compiled.text(variant, stage) if stage and lowered else None
     if stage and code is not None and ("shared" in code or "addrspace(3)" in code):

@@ -15,6 +15,9 @@ from irscope.model import Variant
 from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
     from irscope.interpreting.access_record import RecordedAccess
     from irscope.lint.executed import ExecutedLaunch
 
@@ -90,12 +93,16 @@ _WRAP = 2**32
 def access_leaves_tensor(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
     """Compare the offsets of all accesses of a launch with the sizes of its tensors."""
     sizes = {name: _extent(text) for name, text in launch.launch.arguments}
+    overlapped: set[str] = set()
+    for name, earlier, shift in launch.launch.aliases:
+        sizes[earlier] = max(sizes.get(name) or 0, sizes.get(earlier) or 0) or None
+        overlapped |= {name, earlier} if shift else set()
     worst: dict[tuple[int, int], RecordedAccess] = {}
     for access in launch.races.record.accesses:
         if access.base is None or access.addresses is None or not access.certain or not access.line:
             continue
         extent = sizes.get(launch.parameter(access.base))
-        if extent is None:
+        if extent is None or launch.parameter(access.base) in overlapped:
             continue
         offsets = access.offset
         if not len(offsets) or 0 <= offsets.min() <= offsets.max() < extent:
@@ -171,4 +178,81 @@ a tensor. What [out-of-bounds](#out-of-bounds) and [launch-overflow](#launch-ove
 executing is left to them.
 """,
     access_leaves_tensor,
+)
+
+
+def uninitialized_memory(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
+    """Compare what all programs read and store with the elements of tensors that were not written before."""
+    for access, tensor, offsets in launch.unset_reads():
+        what = "adds to" if access.kind == "atomic" else "loads"
+        message = (
+            f"line {access.line} of {compiled.kernel.name} {what} {_first_of(launch, access, offsets)} in "
+            f"program {access.program}, to which nothing was written since {tensor} was allocated, with "
+            f"{launch.text}"
+        )
+        fix = f"allocate {tensor} with torch.zeros, or do not read it: 0 * NaN is NaN"
+        yield compiled.diagnostic(UNINITIALIZED_MEMORY, message, fix, access.line)
+    for access, tensor, offsets in launch.unwritten_elements():
+        message = (
+            f"no program of {compiled.kernel.name} writes {_first_of(launch, access, offsets)}, and nothing "
+            f"was written to {tensor} since it was allocated, with {launch.text}"
+        )
+        fix = (
+            "launch programs for all elements, loop over rows that are longer than a block, or allocate zeros"
+        )
+        yield compiled.diagnostic(UNINITIALIZED_MEMORY, message, fix, access.line)
+
+
+def _first_of(launch: ExecutedLaunch, access: RecordedAccess, offsets: NDArray[int64]) -> str:
+    first = launch.element(access.base or 0, int(offsets[0]))
+    return f"{pluralize(len(offsets), 'element')} from {first} on"
+
+
+UNINITIALIZED_MEMORY = LaunchRule(
+    "IRS322",
+    "uninitialized-memory",
+    """\
+Memory that was allocated and not written, which a launch reads, or leaves as it is.
+
+**What it does.** `irscope run` without a GPU records to which tensors of a launch nothing was written since
+they were allocated (`torch.empty`). This executes all programs and reports a load or an atomic operation of
+elements that no program stores before, and elements of an output that no program stores.
+
+**Why is this bad?** The memory has what was there before, often zeros, sometimes NaN. Sums with
+`tl.atomic_add` begin at any number, `beta * c` is NaN if c has a NaN and beta is 0, and rows that are longer
+than a block, or a grid that is rounded down, leave the end of the output undefined.
+
+**Limits.** Only launches of which all programs are executed, and tensors of which all accesses are known.
+What is only read is taken for the input of a benchmark. If another kernel writes the rest of an output,
+suppress the report.
+""",
+    uninitialized_memory,
+)
+
+
+def assumption_false(compiled: CompiledKernel, launch: ExecutedLaunch) -> Iterator[Diagnostic]:
+    """Report what the compiler was told to assume and what is not so in an executed program."""
+    for line, program in launch.races.record.false_assumptions.items():
+        message = (
+            f"the assumption at line {line} of {compiled.kernel.name} is false in program {program}, "
+            f"with {launch.text}"
+        )
+        fix = "assume only what holds for every program and every launch"
+        yield compiled.diagnostic(ASSUMPTION_FALSE, message, fix, line or None)
+
+
+ASSUMPTION_FALSE = LaunchRule(
+    "IRS323",
+    "assumption-false",
+    """\
+A `tl.assume` that does not hold in an executed launch.
+
+**What it does.** Executes programs of a launch and reports a `tl.assume` whose condition is false in one.
+
+**Why is this bad?** The compiler removes code that is only needed otherwise, so the program may compute
+anything; an assumption about `tl.program_id` is often wrong for the first one only.
+
+**Limits.** Only conditions that follow from the launch's arguments and the program's index are known.
+""",
+    assumption_false,
 )

@@ -92,7 +92,7 @@ def measured(file: Path, patterns: list[str], most: int) -> Iterator[Measured]:
 def machine_launch(launch: Measured, program: StageProgram) -> KernelLaunch:
     """Return the launch with its arguments by position."""
     numbers: dict[int, int | float] = {}
-    shared: dict[int, int] = {}
+    shared: dict[int, tuple[int, int]] = {}
     names = [name.lstrip("%") for name in program.entry.arguments]
     for index, name in enumerate(names):
         value = launch.arguments.get(name)
@@ -100,7 +100,7 @@ def machine_launch(launch: Measured, program: StageProgram) -> KernelLaunch:
             numbers[index] = value
         elif isinstance(value, dict):
             if value.get("same_as") in names:
-                shared[index] = names.index(value["same_as"])
+                shared[index] = names.index(value["same_as"]), 0
             for place, size in enumerate([*value.get("shape", []), *value.get("strides", [])]):
                 numbers.setdefault(index + 1 + place, size)
     return KernelLaunch(numbers, (launch.grid[0], launch.grid[1], launch.grid[2]), shared)
