@@ -18,6 +18,8 @@ sys.path.append(str(ROOT / "docs" / "scripts"))
 from page_checks import problems_of_pages, repetitions_in_page, tables_without_blank_line
 from usage import BEGIN, with_usage
 
+from tests.docs.pages import ROOT
+
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
@@ -96,3 +98,26 @@ def test_a_table_that_markdown_reads_as_text_is_found() -> None:
     assert len(list(tables_without_blank_line(f"Text.\n{table}"))) == 1
     assert len(list(tables_without_blank_line(f"{table}## Heading\n"))) == 1
     assert len(list(tables_without_blank_line("- An item.\n\n| a row of another table | 2 |\n"))) == 1
+
+
+FIGURE = re.compile(r"\d (?:s|ms|us|microseconds|TFLOP/s|TB/s|MB/s)\b|times faster")
+# Limits, rules of thumb, and a summary of sections that have dates.
+NOT_MEASURED = {
+    ("docs/commands/pick.md", "irscope pick"),
+    ("docs/capture-format.md", "Captures from strangers"),
+    ("docs/commands/dump.md", "Usage"),
+    ("docs/commands/run.md", "Without a GPU, or with `--target`"),  # times that a program is told
+    ("docs/gallery.md", "Six finds in public kernels"),
+}
+# tests/learn checks the figures of lessons; a date of the changelog is that of its version.
+CHECKED = [page for page in PAGES if "learn" not in page.parts and page.name != "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("page", CHECKED, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_measured_figures_have_a_date(page: Path) -> None:
+    name = page.relative_to(ROOT).as_posix()
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for section in re.split(r"^#+ ", text, flags=re.M):
+        title = section.partition("\n")[0]
+        if (name, title) not in NOT_MEASURED and FIGURE.search(section):
+            assert re.search(r"\b20\d\d\b", section), f"{title}: say when, on what and with which versions"

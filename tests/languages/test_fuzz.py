@@ -8,6 +8,7 @@ import time
 import pytest
 
 from irscope.languages.language import parse
+from tests.hardening.fuzz_targets import TARGETS, corpus, corpus_file
 from tests.hardening.texts import LANGUAGES, check_parsing, damaged_text, pieces
 
 CASES = 10_000
@@ -35,3 +36,15 @@ def _seconds(text: str, language: str) -> float:
     begun = time.process_time()
     assert parse(text, language).text == text
     return time.process_time() - begun
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_corpus_raises_nothing(name: str):
+    inputs = corpus(TARGETS[name])
+    assert inputs, "every target has a corpus"
+    for content in inputs:
+        TARGETS[name].check(content)
+
+
+def test_the_corpus_is_small():
+    assert sum(corpus_file(target).stat().st_size for target in TARGETS.values()) < 300_000

@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch")
 
 from irscope.compiling.fake_cuda.attention import Attention, AttentionBackend, chosen_backend  # noqa: E402
 from irscope.compiling.fake_cuda.device_guard import CUDNN_VERSION  # noqa: E402
+from irscope.recording.program import _with_ptxas  # noqa: E402
 
 H100, V100 = (9, 0), (7, 0)
 
@@ -158,3 +159,22 @@ def test_a_running_process_compiles_for_the_target_only_within_the_block(tmp_pat
         "[1.0, 1.0, 1.0, 1.0] [2.0]",
         "['triton_per_fused_add_sin_sum_0', 'triton_poi_fused_mul_relu_0']",
     ]
+
+
+def used() -> str | None:
+    return os.environ.get("TRITON_PTXAS_PATH")
+
+
+def test_the_variable_is_set_only_while_a_config_is_compiled(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("TRITON_PTXAS_PATH", raising=False)
+    assert _with_ptxas(used, "/torch/bin/ptxas")() == "/torch/bin/ptxas"
+    assert used() is None
+    monkeypatch.setenv("TRITON_PTXAS_PATH", "")
+    assert _with_ptxas(used, "/torch/bin/ptxas")() == "/torch/bin/ptxas"
+    assert used() == ""
+
+
+def test_the_users_own_ptxas_stays(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRITON_PTXAS_PATH", "/mine")
+    assert _with_ptxas(used, "/torch/bin/ptxas")() == "/mine"
+    assert used() == "/mine"
