@@ -18,8 +18,7 @@ from math import prod
 
 from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
 from irscope.estimating.latency import LATENCIES, TENSOR_COPY
-from irscope.estimating.steady_cycles import IterationWork, steady_cycles
-from irscope.estimating.work import REPLAYED
+from irscope.estimating.work import REPLAYED, IterationWork, steady_cycles
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.interpreting.events.event_recorder import (
     EventRecording,

@@ -1,4 +1,4 @@
-"""The work of one launch as numbers: what each resource of the GPU has to do, before any rate or fit."""
+"""The work of a launch, or of an iteration of a loop, as numbers: what each resource of the GPU has to do."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from math import exp, log2, prod
 
 import numpy as np
 
+from irscope.estimating.constants import DeviceRates, shipped_fit
 from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_launch, prepared_program
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
@@ -354,3 +355,100 @@ def _latency(
     )
     replay = Replay(code, runs, replay_input)
     return {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}
+
+
+_PASSES = (12, 24)
+_LOADS = ("LDG", "LDGSTS", "UTMALDG")
+_READS = ("LDS", "LDSM")
+
+
+@frozen
+class IterationWork:
+    """What all warps of a program do in an iteration, in cycles of the unit that does it.
+
+    `products` occupy the tensor cores, `transfers` the way from L2, `reads` shared memory.
+    """
+
+    products: float
+    transfers: float
+    reads: float
+    warps: int
+
+
+def steady_cycles(
+    artifacts: VariantArtifacts, work: IterationWork, memory: float, device: DeviceRates
+) -> float | None:
+    """Return the cycles per iteration if loads are answered after `memory` cycles.
+
+    Returns None if there is no machine code that can be replayed, or no loop with products in it.
+    """
+    variant = artifacts.variant
+    if variant.target.backend != CUDA.name or not artifacts.assembly or not artifacts.binary:
+        return None
+    name = str(variant.metadata.get("name", variant.kernel.name))
+    code = machine_instructions(artifacts.binary, name, int(variant.target.arch))
+    if code is None:
+        return None
+    ptx = artifacts.assembly.split("\n")
+    code = with_products(code, ptx)
+    return _replayed(code, work, memory, _product_cycles(code, ptx, work.warps, device))
+
+
+def _product_cycles(
+    code: MachineInstructions, ptx: Sequence[str], warps: int, device: DeviceRates
+) -> dict[int, float]:
+    """Return how long each matrix instruction of all warps occupies the tensor cores, by its index."""
+    cycles: dict[int, float] = {}
+    slower = shipped_fit(device.name).values["mma"] if device.warp_groups else 1.0
+    for index, opcode in enumerate(code.opcode.tolist()):
+        name, line = OPCODES.get(opcode, ""), int(code.ptx_line[index])
+        if not name.endswith("MMA") or not 0 <= line < len(ptx):
+            continue
+        alone = product_cycles(ptx[line]) * COUNTED_TENSOR / device.tensor
+        if "GMMA" in name:
+            cycles[index] = max(alone, operand_cycles(ptx[line])) * warps / 4
+        else:
+            cycles[index] = alone * slower * warps
+    return cycles
+
+
+def _replayed(
+    code: MachineInstructions, work: IterationWork, memory: float, products: dict[int, float]
+) -> float | None:
+    """Return the cycles per iteration of the loop that has most products; None without one."""
+    runs = machine_runs(code, np.ones(int(code.ptx_line.max(initial=0)) + 2))
+    cycles = np.zeros(len(code))
+    cycles[list(products)] = list(products.values())
+    by_loop = [float(cycles[runs.innermost == number].sum()) for number in range(len(runs.loops))]
+    if not work.products or not any(by_loop):
+        return None
+    main = int(np.argmax(by_loop))
+    iterations = by_loop[main] / work.products
+    for number, loop in enumerate(runs.loops):
+        loop.passes, loop.unrolled = 1.0, 1
+        loop.children = [child for child in loop.children if child != main] if number != main else []
+    names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
+    inside = [index for index, loop in enumerate(runs.innermost.tolist()) if loop == main]
+    copies = [index for index in inside if names[index] in _LOADS]
+    reads = [index for index in inside if names[index] in _READS]
+    waits = [index for index in inside if names[index] == "SYNCS" and code.groups[index] >= 0]
+    tensor_copies = [index for index in inside if names[index] == "UTMALDG"]
+    groups = [index for index in inside if names[index] == "WARPGROUP" and code.groups[index] >= 0]
+    multiplying = [index for index in inside if index in products]
+    given = ReplayInput(
+        products,
+        work.warps,
+        dict.fromkeys(copies, work.transfers * iterations / max(1, len(copies))),
+        dict.fromkeys(reads, work.reads * iterations / max(1, len(reads))),
+        max(1, len(tensor_copies) // max(1, len(waits))),
+        max(1, len(multiplying) // max(1, len(groups))),
+    )
+    times = []
+    for passes in _PASSES:
+        runs.loops[main].passes = float(passes)
+        everything = MachineRuns(runs.loops, runs.innermost, np.ones(len(code)))
+        try:
+            times.append(Replay(code, everything, given).cycles(memory, memory))
+        except UserError:
+            return None
+    return (times[1] - times[0]) / (_PASSES[1] - _PASSES[0]) / iterations

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
+from typing import Any
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -146,8 +147,8 @@ class InputQueue:
 
 def _waits(pump: MessagePump) -> bool:
     """Return True if a panel waits for its next message: it has handled all before, with what they called."""
-    queue = pump._message_queue
-    return queue.empty() and bool(queue.ready_event._waiters)  # type: ignore[attr-defined]
+    ready: Any = pump._message_queue.ready_event
+    return not pump.message_queue_size and bool(ready._waiters)
 
 
 class InputApp(App[None]):

@@ -337,7 +337,7 @@ def half_reduction(compiled: CompiledKernel) -> Iterator[Diagnostic]:
         ttir = compiled.text(variant, "ttir")
         if ttir is None or not ("tt.reduce" in ttir or "tt.scan" in ttir):
             continue
-        operations = compiled.located(variant, ttir).operations
+        operations = compiled.document(variant, "ttir").operations
         for operation in operations:
             parent = operations[operation.parent] if operation.parent >= 0 else None
             adds = operation.opcode == "arith.addf" and _HALF_SUM.search(operation.normalized.rstrip())
