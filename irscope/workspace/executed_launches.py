@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _STAGE, _FINAL = "ttgir", "llir"
 # What is executed of a launch, and of a capture, as in `launch_races`: 100 variants take a few seconds. All
-# launches of a capture have equal shares.
+# codes of a capture have equal shares of what is left.
 _BUDGET, _CAPTURE_BUDGET = 3_000, 16_000
 # The launches of one variant that are executed, and the samples of one range.
 _MOST_LAUNCHES, _MOST_SAMPLES = 12, 24
@@ -45,8 +45,8 @@ class ExecutedLaunches:
         self._workspace = workspace
         self._texts = texts
         self._left = _CAPTURE_BUDGET
-        codes = {workspace.contents.key(v, _STAGE) for v in workspace.variants if _STAGE in v.artifacts}
-        self._share = min(_BUDGET, _CAPTURE_BUDGET // max(1, len(codes)))
+        # The codes that were not executed yet: what one leaves of its share, the others may use.
+        self._codes = {workspace.contents.key(v, _STAGE) for v in workspace.variants if _STAGE in v.artifacts}
         self._notes: list[str] = []
         # The last one that was executed: launches of one code follow each other.
         self._program: StageProgram | None = None
@@ -153,9 +153,9 @@ class ExecutedLaunches:
         called = replace(machine_launch(variant, launch, document), shared=shared)
         read_final = partial(self._final, variant)
         variants = [variant for variant, _, _ in members]
-        return ExecutedLaunch(
-            variants, launch, called, self._program, read_final, min(self._share, self._left), origin
-        )
+        share = min(_BUDGET, self._left // max(1, len(self._codes)))
+        self._codes.discard(self._workspace.contents.key(variant, _STAGE))
+        return ExecutedLaunch(variants, launch, called, self._program, read_final, share, origin)
 
     def _final(self, variant: Variant) -> Document | None:
         return self._workspace.document(variant, _FINAL) if _FINAL in variant.artifacts else None

@@ -70,6 +70,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "fla-core==0.6.0": lambda: False,  # tests/docs/test_gallery.py installs these
     "liger-kernel==0.5.10": lambda: False,
     "liger-kernel==0.8.5": lambda: False,
+    "torchao==0.18.0": lambda: False,
     "Triton 3.6 to 3.9": lambda: False,
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from irscope.interpreting.bits import classes
 from irscope.model import Toolchain
-from irscope.workspace import Workspace, result_changes
+from irscope.workspace import Workspace, linting
 from irscope.workspace.linting import lint
 
 RULE = "choice-changes-results"
@@ -44,7 +44,7 @@ def test_reports_the_values_and_the_line_that_decide(bits_capture: Path, execute
 def test_another_compiler_is_no_choice(bits_capture: Path) -> None:
     with Workspace(bits_capture) as workspace:
         first, second, *_ = workspace.select("row_sum")
-        changes = result_changes.ResultChanges(workspace)
+        changes = linting.ResultChanges(workspace)
         assert changes.find([first, second]) is not None
         older = Toolchain(2, {**second.toolchain.versions, "triton": "3.6.0"}, "")
         assert changes.find([first, replace(second, toolchain=older)]) is None
@@ -54,6 +54,6 @@ def test_another_compiler_is_no_choice(bits_capture: Path) -> None:
 def test_executes_no_more_than_some_configs(
     bits_capture: Path, executed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(result_changes, "_MOST_EXECUTED", 2)
+    monkeypatch.setattr(linting, "_MOST_EXECUTED", 2)
     assert not lint([bits_capture], select=[RULE]).problems
     assert len(executed) == 2

@@ -28,10 +28,6 @@ def compiled(name, block):
     return launched.ttir(kernel, block), kernel.raw_src, kernel.starting_line_number
 
 
-def parsed(variant, stage):
-    raise AssertionError("rules for recorded launches parse no stage")
-
-
 def lint(name, grid, block=64, warps=1, target=("cuda", "90", 32), **arguments):
     """The diagnostics of one launch, of warps so few that none is idle."""
     text, lines, first = compiled(name, block)
@@ -40,7 +36,8 @@ def lint(name, grid, block=64, warps=1, target=("cuda", "90", 32), **arguments):
     one = variant(id_=1, name=name, source=source, launches=(launch,), metadata={"num_warps": warps})
     object.__setattr__(one, "config", Config((("BLOCK", block),)))
     object.__setattr__(one, "target", Target(*target))
-    kernel = CompiledKernel([one], {1: f"BLOCK={block}"}, {1: {}}, lambda _, stage: text.encode(), parsed)
+    names, facts = {1: f"BLOCK={block}"}, {1: {}}
+    kernel = CompiledKernel([one], names, facts, lambda *_: text.encode(), lambda *_: parse(text, "mlir"))
     return lint_compiled([kernel], RULES)
 
 

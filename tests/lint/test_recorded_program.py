@@ -35,7 +35,7 @@ def wide_rows(x_ptr, y_ptr, stride, BLOCK: tl.constexpr):
 
 x = torch.empty(1088, device="cuda")
 tail[lambda meta: (triton.cdiv(1088, meta["BLOCK"]),)](x, x.clone(), 1088)
-large = torch.empty((70_000, 32_768), device="cuda", dtype=torch.float16)
+large = torch.empty((70_000, 32_768), device="cuda", dtype=torch.int16)
 sums = torch.empty(70_000, device="cuda")
 rows[(70_000,)](large, sums, large.stride(0), BLOCK=1024)
 wide_rows[(70_000,)](large, sums, large.stride(0), BLOCK=1024)

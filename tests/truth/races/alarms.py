@@ -1,11 +1,11 @@
 """Counts the races that irscope reports in the launches of tests/truth/bits, which have none.
 
     python -m tests.truth.races.alarms [--configs N] [GLOB ...]
-    python -m tests.truth.races.alarms --lint PATH ...
+    python -m tests.truth.races.alarms --all-rules PATH ...
 
 Prints each report, then how many launches were executed, how many of them whole, and how long it took.
-`--lint` prints what all rules report about public libraries, to be read by hand: their source folders, and
-captures of their kernels. Then, for each path, the kernels, variants, launches, and reports by rule.
+`--all-rules` prints what all rules report about public libraries, to be read by hand: their source folders,
+and captures of their kernels. Then, for each path, the kernels, variants, launches, and reports by rule.
 """
 
 from __future__ import annotations
@@ -105,10 +105,12 @@ def main() -> None:
         "--configs", type=int, default=1 << 30, help="at most so many launches of each kernel"
     )
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--lint", nargs="+", type=Path, metavar="PATH", help="folders and captures instead")
+    parser.add_argument(
+        "--all-rules", nargs="+", type=Path, metavar="PATH", help="folders and captures instead"
+    )
     options = parser.parse_args()
-    if options.lint:
-        for path in options.lint:
+    if options.all_rules:
+        for path in options.all_rules:
             print_reports(path)
         return
     kernels: set[str] = set()
