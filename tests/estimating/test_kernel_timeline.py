@@ -16,6 +16,7 @@ from irscope.model import Target
 from irscope.model.kernel_timeline import KernelTimeline, Span
 from tests.estimating.conftest import Compiled
 from tests.truth.events.planted import stages
+from tests.truth.timelines.periods import NEAR, periods
 
 _TARGETS = {"sm_80": "cuda:80", "sm_90": "cuda:90", "sm_100": "cuda:100"}
 _TEXTS = stages()
@@ -213,3 +214,14 @@ def _blocked(timeline: KernelTimeline) -> float:
     """Return the cycles for which waits block in an iteration of the steady state."""
     return sum(span.end - span.start for span in timeline.spans
                if span.kind == "wait" and span.iteration == timeline.steady[0])  # fmt: skip
+
+
+def test_cycles_per_iteration_are_near_those_of_a_gpu() -> None:
+    loops = list(periods())
+    near = [abs(computed / cycles - 1) <= NEAR for _, computed, cycles in loops]
+    assert len(loops) == 12 and sum(near) >= 9
+    # More stages are never slower, neither computed nor measured.
+    by_name = {name: (computed, cycles) for name, computed, cycles in loops}
+    for kernel in ("pointers", "descriptors", "specialized", "attention"):
+        few, more = by_name[f"{kernel}-stages2"], by_name[f"{kernel}-stages3"]
+        assert all(a > b for a, b in zip(few, more, strict=True))
