@@ -40,8 +40,8 @@ MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
 # An access has up to 16 bytes, so that there is an address or a mask for every eighth element of 16 bits.
 _PER_ACCESS = 8
-# Programs that load the same tiles, as those of a product of matrices do, get more than the rate of L2: fitted
-# to 12 loops on an H200 (tests/truth/timelines).
+# Programs that load the same tiles, as those of a product of matrices do, get more than the rate of L2:
+# fitted to 12 loops on an H200 (tests/truth/timelines).
 _SHARED_WAY = 1.14
 _MOST_HAZARDS = 3
 # If the machine code takes so many times longer or shorter, its loop is another one.

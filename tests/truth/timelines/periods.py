@@ -2,8 +2,8 @@
 
     python -m tests.truth.timelines.periods
 
-`h200.jsonl` is what launches.py printed on an H200 under Triton 3.6, `h200.irscope` what `irscope run` recorded
-of it. One constant of the clock, the rate of the way from L2, was fitted to these.
+`h200.jsonl` is what launches.py printed on an H200 under Triton 3.6, `h200.irscope` what `irscope run`
+recorded of it. One constant of the clock, the rate of the way from L2, was fitted to these.
 """
 
 from __future__ import annotations
