@@ -351,7 +351,7 @@ async def test_mouse_moves_sorts_and_picks_tabs(app: IrscopeApp) -> None:
 
 
 async def test_help_has_every_key(app: IrscopeApp) -> None:
-    async with app.run_test(size=(160, 240)) as pilot:
+    async with app.run_test(size=(160, 260)) as pilot:
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         shown = drawn(app.screen.query_one("HelpView"))

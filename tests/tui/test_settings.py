@@ -70,7 +70,7 @@ def test_the_path_of_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 async def test_the_app_applies_the_settings(matmul: Path) -> None:
     app = IrscopeApp(Workspace(matmul), Settings("nord", "ttir", {"swap": "X", "change(1)": "d"}))
-    async with app.run_test(size=(200, 50)) as pilot:
+    async with app.run_test(size=(220, 50)) as pilot:
         await settled(pilot)
         assert app.theme == "nord"
         assert tab(pilot) == "ttir"
