@@ -364,7 +364,7 @@ class LayoutScreen(DismissOnce[None]):
 
 def _turned(grids: Sequence[Grid], turns: int) -> list[Grid]:
     """Return the grids in the same order around a ring, another one first."""
-    first = turns % len(grids)
+    first = turns % len(grids) if grids else 0
     return [*grids[first:], *grids[:first]]
 
 

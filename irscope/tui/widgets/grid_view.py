@@ -71,7 +71,8 @@ class GridView(Widget, can_focus=True):
         self._sides: Sequence[Sequence[_Pane]] = ()
 
     def show(self, sides: Sequence[GridSide]) -> None:
-        """Draw the grids of each side; the cursor stays if it can."""
+        """Draw the grids of each side; the cursor stays if it can. Without grids, nothing is drawn."""
+        sides = sides if all(side.grids for side in sides) else ()
         self._headings = [side.heading for side in sides]
         self._sides = [[_Pane.from_grid(grid, side.line) for grid in side.grids] for side in sides]
         _arrange(self._sides, self._width, self.size.height - 1)
