@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from irscope.cli import options
-from irscope.model import Variant
+from irscope.model import UserError, Variant
 from irscope.model.files import write_output
 from irscope.model.kernel_timeline import KernelTimeline
 from irscope.model.text import encoded
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the timeline. Raises UserError if a variant does not exist or FILE does."""
+    """Print or write the timeline. Raises UserError without a variant or a timeline, or if FILE exists."""
     options.check_output(args, args.capture)
     if args.output and args.output.suffix == ".svg":
         args.format = "svg"
@@ -81,6 +81,8 @@ def _text(
 
         names = [workspace.names[variant.id] for variant in variants]
         return to_json(timeline_document(str(args.capture), variants, names, timelines))
+    if not any(timeline.spans for timeline in timelines):
+        raise UserError("; ".join(dict.fromkeys(note for timeline in timelines for note in timeline.notes)))
     headings = [
         f"{letter}#{variant.id} {workspace.names[variant.id]}  {variant.kernel.name}  {variant.target}"
         for letter, variant in zip(("A  ", "B  ") if args.other else ("",), variants, strict=True)

@@ -281,7 +281,8 @@ class PairState:
         is_stored = stage not in (PYTHON, ERROR) and contents.key(variant, stage)
         if is_stored and contents.available(variant, stage):
             return self.workspace.operation_lines(variant, stage, line)
-        return [side_of(self.workspace, variant, stage).lines[line]]
+        # The cursor may still be in the stage that was shown before.
+        return list(side_of(self.workspace, variant, stage).lines[line : line + 1])
 
     def _key(self, variant: Variant, stage: str) -> str:
         """Identify the text that a variant shows in a stage."""

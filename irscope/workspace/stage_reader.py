@@ -62,9 +62,11 @@ class SizedCache(Generic[Value]):
         return value
 
 
-# Limits of what stays in memory. A parsed line takes about 400 bytes; the newest value is always kept.
+# Limits of what stays in memory; the newest value is always kept. A parsed line takes about 400 bytes, one of
+# a source map 110: those of all stages of a pair are read for each key in the panel of Python.
 _HELD_CHARACTERS = 24_000_000
 _HELD_LINES = 50_000
+_HELD_MAPPED_LINES = 400_000
 _HELD_ROWS = 240_000
 _HELD_MODULES = 128
 
@@ -80,7 +82,7 @@ class StageReader:
         self._texts: SizedCache[Lines] = SizedCache(_HELD_CHARACTERS)
         self._documents: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_ROWS)
-        self._source_maps: SizedCache[SourceMap] = SizedCache(_HELD_LINES)
+        self._source_maps: SizedCache[SourceMap] = SizedCache(_HELD_MAPPED_LINES)
         self._modules: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._frames: dict[tuple[Kernel, str], SourceFrame] = {}
 

@@ -197,8 +197,8 @@ def test_the_command_draws_a_real_kernel(tmp_path: Path, capsys: pytest.CaptureF
     assert [line[:4] for line in lines if line[:4] in ("A  #", "B  #")] == ["A  #", "B  #"]
     assert any(line.startswith("a[2] b[2]") for line in lines)
     assert any(line.startswith("  an iteration takes ") for line in lines)
-    assert main(["timeline", capture, "#4"]) == 0
-    assert "no timeline: " in capsys.readouterr().out
+    assert main(["timeline", capture, "#4"]) == 2
+    assert capsys.readouterr().err.startswith("irscope: no timeline: #4 has no ttgir because it failed")
 
 
 def test_the_command_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,3 +49,14 @@ def test_a_line_of_255_mib_costs_a_second(tmp_path: Path) -> None:
         a, b = [variant for variant in capture.variants if "ttgir" in variant.artifacts][:2]
         capture.diff(a, b, "ttgir")
     assert time.process_time() - start < 5
+
+
+def test_the_source_map_of_a_long_stage_stays_while_others_are_read(tmp_path: Path) -> None:
+    """Each key in the app's panel of Python reads those of all stages."""
+    ptx = ".version 8.4\n" + "add.s32 %r1, %r0, 1;\n" * 60_000
+    path = with_stages(tmp_path / "long.irscope", {"ttgir": b"module {\n}\n", "ptx": ptx.encode()})
+    with Workspace(path) as capture:
+        variant = capture.variants[0]
+        first = capture.source_map(variant, "ptx")
+        capture.source_map(variant, "ttgir")
+        assert capture.source_map(variant, "ptx") is first
