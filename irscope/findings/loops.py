@@ -17,17 +17,7 @@ from irscope.facts.loops.loop_regions import OUTSIDE, Region, Where
 from irscope.facts.loops.scf import Chain, TripCount, trip_counts
 from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.finding import (
-    Finding,
-    FindingCause,
-    FindingKind,
-    PairContext,
-    Severity,
-    ValueChange,
-    declares,
-    effect,
-)
-from irscope.model.kernel_timeline import KernelTimeline
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, effect
 from irscope.model.records import frozen, grouped
 from irscope.model.text import pluralize
 from irscope.targets import backend_of
@@ -397,33 +387,3 @@ def _spill_text(loops: list[Loop]) -> str:
     numbers = (main.spill_loads, "loads"), (main.spill_stores, "stores")
     parts = [f"{number:,} {what}" for number, what in numbers if number]
     return f"{' and '.join(parts)} per {_iterations(main.unrolled)}" if parts else "none"
-
-
-# A difference of fewer cycles, relative to what is needed, changes nothing.
-_LITTLE_TIME = 0.1
-
-
-@declares("in flight", FindingKind(between=", "))
-def time_in_flight(a: KernelTimeline, b: KernelTimeline) -> Iterator[Finding]:
-    """Yield the copies and loads of a loop that have more, or less, of the time that they need in B.
-
-    The cycles are those of the steady state, from the issue to the first use.
-    """
-    of_a = {(slack.kind, slack.source_line, slack.name.partition("_")[0]): slack for slack in a.slacks}
-    for slack in b.slacks:
-        before = of_a.get((slack.kind, slack.source_line, slack.name.partition("_")[0]))
-        if before is None or slack.kind == "product":
-            continue
-        needed = max(before.needed, slack.needed)
-        hidden = min(needed, slack.in_flight) - min(needed, before.in_flight)
-        if abs(hidden) < _LITTLE_TIME * needed:
-            continue
-        times = ValueChange(f"{before.in_flight:,.0f}", f"{slack.in_flight:,.0f}", unit="cycles in flight")
-        yield Finding(
-            f"The {slack.kind} of {slack.name} in line {slack.source_line}",
-            Severity.LOOP.weight(effect(before.in_flight, slack.in_flight)),
-            "in flight",
-            subject=f"line {slack.source_line}",
-            changes=(times,),
-            causes=(FindingCause("remark", (f"{needed:,.0f} are needed",)),),
-        )

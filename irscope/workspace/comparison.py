@@ -246,14 +246,6 @@ class Comparison:
         return tuple(ranked((*pair_findings, *bit_findings, *estimate_findings(self))))
 
     @cached_property
-    def timeline_findings(self) -> tuple[Finding, ...]:
-        """Return what the timelines say: which copies have more or less time in B than in A."""
-        from irscope.findings.loops import time_in_flight
-
-        timelines = (self.workspace.kernel_timeline(variant) for variant in (self.a, self.b))
-        return tuple(ranked(time_in_flight(*timelines)))
-
-    @cached_property
     def bits(self) -> PairBits | None:
         """Say whether A and B compute the same bits from the same inputs, and why not.
 

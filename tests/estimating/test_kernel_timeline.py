@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from itertools import pairwise
 
 import pytest
 
 from irscope.estimating.timeline_clock import stage_timeline
-from irscope.findings.finding import ValueChange
-from irscope.findings.loops import time_in_flight
 from irscope.languages.language import parse
 from irscope.model import Target
 from irscope.model.kernel_timeline import KernelTimeline, Span
@@ -153,27 +150,6 @@ def test_ampere_loads_factors_while_it_multiplies(compiled: Compiled) -> None:
     timeline = _compiled_timeline(compiled, 3, "cuda:80")
     assert timeline.clock == "sass"
     assert 1024 <= timeline.period < 1536  # at least 128 x 128 x 64 at 1,024 multiply-adds per cycle
-
-
-def test_findings_say_which_copies_have_time_now(compiled: Compiled) -> None:
-    timelines = [_compiled_timeline(compiled, stages, "cuda:90") for stages in (2, 4)]
-    first, second = time_in_flight(*timelines)
-    assert re.fullmatch(
-        r"The copy of \w+ in line \d+: \d+ -> [\d,]+ cycles in flight \([\d,]+ are needed\)", first.text
-    )
-    assert first.subject != "line 0"
-    copied = {f"line {slack.source_line}" for slack in timelines[0].slacks if slack.kind == "copy"}
-    assert {first.subject, second.subject} == copied
-    assert not list(time_in_flight(timelines[0], timelines[0]))
-
-
-def test_the_other_direction_says_the_opposite(compiled: Compiled) -> None:
-    few, many = (_compiled_timeline(compiled, stages, "cuda:90") for stages in (2, 4))
-    there, back = next(time_in_flight(few, many)), next(time_in_flight(many, few))
-    (forward,), (backward,) = there.changes, back.changes
-    assert isinstance(forward, ValueChange)
-    assert isinstance(backward, ValueChange)
-    assert (forward.a, forward.b) == (backward.b, backward.a)
 
 
 def test_a_timeline_is_computed_once(compiled: Compiled) -> None:
