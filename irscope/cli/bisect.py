@@ -151,7 +151,7 @@ def _subject(
     args: argparse.Namespace, sides: list[Environment | UserError], bisector: Bisector
 ) -> tuple[Subject, str]:
     """Return the variant of a file to bisect and its name, as the first version plans it."""
-    from irscope.jobs.bisect.plans import choose, planned_subjects
+    from irscope.jobs.bisect.toolchains import choose, planned_subjects
 
     request = options.sweep_request(args, args.kernel)
     side = next((side for side in sides if not isinstance(side, UserError)), None)

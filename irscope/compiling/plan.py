@@ -43,7 +43,7 @@ from irscope.compiling.toolchain.stub_driver import gpu_target
 from irscope.compiling.toolchain.triton_cache import cache_key, environment_components
 from irscope.model import OPTION_NAMES, Argument, Config, Expression, Target, UserError, Value, parse_argument
 from irscope.model.errors import ArgumentError, error_line
-from irscope.store.identity import cache_key_digest
+from irscope.store.new_variant import cache_key_digest
 from irscope.targets import all_targets, backend_of
 
 

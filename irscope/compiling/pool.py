@@ -37,7 +37,7 @@ from irscope.compiling.messages import (
     send,
 )
 from irscope.compiling.processes.child_process import python_command
-from irscope.compiling.toolchain.coalescing import split_coalescing_output
+from irscope.compiling.toolchain.pass_instrumentation import split_coalescing_output
 from irscope.model import Failure, UserError
 from irscope.model.errors import ArgumentError
 from irscope.model.text import clipped

@@ -37,7 +37,7 @@ from irscope.model.process import available_cores
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.copy_rows import VariantCopier, VariantCopy
 from irscope.store.encoding import Blob, digest, unpack
-from irscope.store.identity import identity, kernel_digest
+from irscope.store.new_variant import identity, kernel_digest
 from irscope.targets import backend_of
 
 if TYPE_CHECKING:

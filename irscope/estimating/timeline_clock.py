@@ -28,8 +28,7 @@ from irscope.interpreting.events.event_recorder import (
 )
 from irscope.interpreting.events.hazards import line_of
 from irscope.interpreting.runtime_values import size_in_bytes
-from irscope.interpreting.stage_program import StageProgram, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import StageProgram, Type, UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version, triton_version
 from irscope.model import Target

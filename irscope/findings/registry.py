@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from irscope.findings.arithmetic import arithmetic, inline_assembly
-from irscope.findings.atomics import atomics
 from irscope.findings.computations import computations, globals_read
 from irscope.findings.divergence import first_different_stage, first_divergence, warp_specialization
 from irscope.findings.fact_findings import FACT_FINDINGS
 from irscope.findings.finding import Finding, PairContext, ranked
 from irscope.findings.layouts import layouts
-from irscope.findings.line_instructions import line_findings
+from irscope.findings.line_instructions import atomics, line_findings
 from irscope.findings.loops import loop_findings, loop_spills
 from irscope.findings.source_edits import source_edits
 from irscope.findings.tensor_cores import tensor_cores

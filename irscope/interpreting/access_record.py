@@ -27,8 +27,7 @@ from irscope.interpreting.runtime_values import (
 )
 from irscope.interpreting.shapes import Owners, owners
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
-from irscope.interpreting.stage_program import Op, StageProgram, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, StageProgram, Type, UnansweredError
 
 LOAD, STORE, ATOMIC = "load", "store", "atomic"
 ProgramId = tuple[int, int, int]

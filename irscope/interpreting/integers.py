@@ -1,13 +1,32 @@
-"""The operations on known integers, as MLIR's `arith` defines them."""
+"""The operations on known integers, as MLIR's `arith` defines them, and on addresses.
+
+An address is a pointer plus offsets, also in AMD's form of an access, `%pointer[%offsets]`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irscope.interpreting.runtime_values import Array, RuntimeValue, unsigned, width, wrapped
-from irscope.interpreting.stage_program import Op
+from irscope.interpreting.runtime_values import (
+    Array,
+    Buffer,
+    Item,
+    Results,
+    RuntimeValue,
+    size_in_bytes,
+    unsigned,
+    width,
+    wrapped,
+)
+from irscope.interpreting.stage_program import Op, UnansweredError
+
+if TYPE_CHECKING:
+    from irscope.interpreting.stage_interpreter import Handler, StageInterpreter
 
 _Binary = Callable[[Array, Array], Array]
 
@@ -132,3 +151,34 @@ def _wide(step: Op, operands: Sequence[RuntimeValue]) -> list[Array]:
     high = high_a * high_b + (middle >> shift) + ((low_a * high_b + (middle & mask)) >> shift)
     halves = [(a * b).view(np.int64), high.view(np.int64)]
     return halves[1:] if step.opcode == "tt.mulhiui" else halves
+
+
+def addptr(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
+    """Return a pointer that is moved by a number of elements."""
+    pointer, offset = operands
+    if not (isinstance(pointer, RuntimeValue) and isinstance(offset, RuntimeValue)):
+        raise UnansweredError("an address that is no number", step)
+    match = re.match(r"!tt\.ptr<(.+?)(?:, \d+)?>$", pointer.type.element)
+    size = size_in_bytes(match[1] if match else "i8")
+    type_ = step.types[0]
+    if pointer.known and offset.known:
+        return [RuntimeValue(pointer.data + offset.data * size, type_)]
+    return [machine.domain.compute(step, [pointer, offset])]
+
+
+def at_offsets(handler: Handler, place: int = 0) -> Handler:
+    """Return the handler of AMD's form of an access; `place` is that of the pointer among the operands."""
+
+    def access(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
+        pointer, offsets = operands[place : place + 2]
+        if "stride" in step.text or not (
+            isinstance(pointer, RuntimeValue) and isinstance(offsets, RuntimeValue)
+        ):
+            raise UnansweredError(f"{step.opcode} of this form", step)
+        type_ = replace(offsets.type, element=pointer.type.element)
+        addition = replace(step, opcode="tt.addptr", text="", types=(type_,))
+        rest = [*operands[:place], *operands[place + 2 :]]
+        rest.sort(key=lambda item: not isinstance(item, Buffer))
+        return handler(machine, step, [*addptr(machine, addition, [pointer, offsets]), *rest])
+
+    return access

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irscope.interpreting.addresses import addptr, at_offsets
 from irscope.interpreting.domain import Combine
+from irscope.interpreting.integers import addptr, at_offsets
 from irscope.interpreting.runtime_values import (
     Array,
     Barrier,
@@ -26,8 +26,7 @@ from irscope.interpreting.runtime_values import (
     tensor,
     tensor_in,
 )
-from irscope.interpreting.stage_program import Op, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, Type, UnansweredError
 
 if TYPE_CHECKING:
     from irscope.interpreting.stage_interpreter import Handler, StageInterpreter

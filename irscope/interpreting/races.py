@@ -29,8 +29,7 @@ from irscope.interpreting.access_record import (
 from irscope.interpreting.runtime_values import ARGUMENT_SPACING
 from irscope.interpreting.shapes import Owners
 from irscope.interpreting.stage_interpreter import KernelLaunch
-from irscope.interpreting.stage_program import Op, StageProgram
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, StageProgram, UnansweredError
 from irscope.languages.document import Document
 
 Numbers = NDArray[np.int64]

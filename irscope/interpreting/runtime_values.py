@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.stage_program import Op, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, Type, UnansweredError
 
 Array = NDArray[Any]
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.interpreting.runtime_values import Array, Item, Results, RuntimeValue, reshaped, tensor
-from irscope.interpreting.stage_program import Op, StageProgram, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, StageProgram, Type, UnansweredError
 from irscope.layouts.linear import LinearLayout
 
 if TYPE_CHECKING:

@@ -32,9 +32,8 @@ from irscope.interpreting.runtime_values import (
     wrapped,
 )
 from irscope.interpreting.shapes import SHAPES
-from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, loop_element
+from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, UnansweredError, loop_element
 from irscope.interpreting.tensor_memory import TENSOR_MEMORY
-from irscope.interpreting.unanswered import UnansweredError
 
 _FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+)")
 

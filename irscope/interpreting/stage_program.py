@@ -2,6 +2,8 @@
 
 %a_13 = arith.addf %a, %b : tensor<64xf32, #blocked> loc(#loc7)
 -> Op("arith.addf", results ("%a_13",), operands ("%a", "%b"), types (64 x f32 in #blocked,), ...)
+
+Why a stage, or a program of it, could not be executed.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.brackets import delimiters
 from irscope.languages.document import Document, Location, Operation, inlining_chain
 from irscope.languages.mlir.locations import split_locations
@@ -22,6 +23,16 @@ from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Layouts, alias_bodies, tensor_of_type
 from irscope.model.variant import in_library
+
+
+class UnansweredError(Exception):
+    """The machine cannot go on; the message says why, and `step` is the operation, if known."""
+
+    def __init__(self, reason: str, step: Op | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.step = step
+
 
 _BLOCK_ARGUMENT = re.compile(r"(%[\w$.-]+)\s*(?=:|=)")
 _WORD = re.compile(r"[\w!.]+")

@@ -22,8 +22,7 @@ from irscope.interpreting.races import (
     written_barriers,
 )
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
-from irscope.interpreting.stage_program import StageProgram
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import StageProgram, UnansweredError
 from irscope.languages.document import Document
 from irscope.lint.diagnostic import lines_text
 from irscope.model import Launch, Variant

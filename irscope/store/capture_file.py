@@ -3,6 +3,8 @@
 The lock that a writer holds on its capture until it closes: `NAME.irscope-lock`, next to SQLite's files.
 
 SQLite locks transactions. This locks the file for all of them, so that no second writer replaces it.
+
+The summary of a capture in a list, read in constant time: its kernels, targets and size.
 """
 
 from __future__ import annotations
@@ -15,15 +17,17 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.model import UserError
 from irscope.model.files import cannot_write, file_kind, unfinished
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, frozen
 from irscope.model.text import clipped, one_line
-from irscope.store.connection import sidecars
-from irscope.store.identity import identity_with_environment
+from irscope.store.connection import Damage, connect_reader, rows, sidecars
+from irscope.store.encoding import checked
+from irscope.store.new_variant import identity_with_environment
 from irscope.store.reader import CaptureReader
 from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION, schema, statements
 
@@ -267,3 +271,39 @@ def _add_environments(db: sqlite3.Connection) -> None:
             new = identity_with_environment(*columns)
             if new not in (None, old):
                 db.execute("UPDATE OR IGNORE variant SET identity = ? WHERE id = ?", (new, id_))
+
+
+# Rows that are counted, and names that are listed.
+_MAX_VARIANTS, _MAX_NAMES = 1000, 4
+
+
+@frozen
+class CaptureOverview:
+    """The first kernels and targets, and the number of variants: `variants` or, if `more`, a larger one."""
+
+    kernels: tuple[str, ...]
+    targets: tuple[str, ...]
+    variants: int
+    more: bool = False
+
+    @property
+    def count(self) -> str:
+        """Return the number of variants: `3`, `1,000+`."""
+        return f"{self.variants:,}{'+' if self.more else ''}"
+
+    @classmethod
+    def read(cls, path: Path) -> CaptureOverview:
+        """Read at most 1,000 rows of a capture. Raises UserError if it is not a sound one."""
+        db, deadline = connect_reader(path)
+
+        def first(query: str, limit: int) -> list[object]:
+            return [row[0] for row in rows(db, deadline, query, (limit,))]
+
+        with closing(db), Damage(path):
+            kernels = first("SELECT DISTINCT name FROM kernel LIMIT ?", _MAX_NAMES)
+            targets = first("SELECT target FROM variant LIMIT ?", _MAX_VARIANTS)
+            (count,) = first("SELECT count(*) FROM (SELECT 1 FROM variant LIMIT ?)", _MAX_VARIANTS + 1)
+            names = tuple(checked(name) for name in kernels)
+            target_names = tuple(dict.fromkeys(checked(target) for target in targets))[:_MAX_NAMES]
+            variants = int(str(count))
+        return cls(names, target_names, min(variants, _MAX_VARIANTS), variants > _MAX_VARIANTS)

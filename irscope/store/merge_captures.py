@@ -21,8 +21,7 @@ from irscope.model.files import cannot_write, exists_already, output_target
 from irscope.store.capture_file import OutputLock, remove_capture
 from irscope.store.connection import sidecars
 from irscope.store.encoding import Blob
-from irscope.store.identity import identity, kernel_digest
-from irscope.store.new_variant import NewPass, NewVariant
+from irscope.store.new_variant import NewPass, NewVariant, identity, kernel_digest
 from irscope.store.reader import CaptureReader
 from irscope.store.writer import CaptureWriter
 

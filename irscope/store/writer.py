@@ -23,9 +23,8 @@ from irscope.store.capture_file import (
 )
 from irscope.store.connection import DAMAGE, connect_writer, in_parts, marks
 from irscope.store.encoding import Blob
-from irscope.store.identity import identity, joined_digest, kernel_columns
 from irscope.store.made_here import remember
-from irscope.store.new_variant import NewVariant
+from irscope.store.new_variant import NewVariant, identity, joined_digest, kernel_columns
 from irscope.store.schema import ATTACHMENT
 from irscope.targets import backend_of
 

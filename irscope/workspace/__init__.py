@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
     from irscope.store import CaptureReader as CaptureReader
     from irscope.store import CaptureWriter as CaptureWriter
+    from irscope.store.capture_file import CaptureOverview as CaptureOverview
     from irscope.store.merge_captures import MergedCapture as MergedCapture
-    from irscope.store.overview import CaptureOverview as CaptureOverview
     from irscope.targets.instructions import InstructionKind as InstructionKind
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.charts import Chart as Chart
@@ -103,7 +103,7 @@ _EXPORTS = {
     "irscope.lint.diagnostic": "Diagnostic",
     "irscope.store": "CaptureReader CaptureWriter",
     "irscope.store.merge_captures": "MergedCapture",
-    "irscope.store.overview": "CaptureOverview",
+    "irscope.store.capture_file": "CaptureOverview",
     "irscope.targets.instructions": "InstructionKind",
     "irscope.workspace.capture_comparison": "CaptureComparison",
     "irscope.workspace.charts": "Chart Point",

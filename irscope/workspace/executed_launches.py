@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irscope.interpreting.stage_program import StageProgram
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import StageProgram, UnansweredError
 from irscope.layouts.convert import triton_version
 from irscope.lint.executed import ExecutedLaunch
 from irscope.model import Launch, UserError, Variant

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
-from irscope.store.capture_file import FoundWriter, find_writer
+from irscope.store.capture_file import CaptureOverview, FoundWriter, find_writer
 from irscope.store.connection import sidecars
-from irscope.store.overview import CaptureOverview
 
 if TYPE_CHECKING:
     from irscope.model import Kernel, SourceFunction, Variant

@@ -15,8 +15,8 @@ from textwrap import dedent
 from irscope.model import Kernel, UserError, Variant
 from irscope.model.files import check_regular
 from irscope.store import CaptureReader
-from irscope.store.identity import kernel_digest
 from irscope.store.made_here import is_remembered
+from irscope.store.new_variant import kernel_digest
 from irscope.targets import backend_of
 from irscope.workspace.what_if import source_state
 

@@ -1,7 +1,7 @@
 """Findings about atomics, on real PTX with planted changes."""
 
-from irscope.findings.atomics import atomics
 from irscope.findings.finding import PairContext
+from irscope.findings.line_instructions import atomics
 from tests.findings.builders import stage_diff, variant
 
 KERNEL = """\

@@ -9,8 +9,8 @@ import pytest
 
 from irscope.model.variant import environment_of
 from irscope.store import CaptureReader, CaptureWriter, encoding, find_variant, variant_names
-from irscope.store.identity import kernel_digest
 from irscope.store.merge_captures import MergedCapture
+from irscope.store.new_variant import kernel_digest
 from tests.store.test_capture import new, write
 
 UNOPTIMIZED = {"environment DISABLE_LLVM_OPT": "true", "option debug": "False", "option num_warps": "4"}

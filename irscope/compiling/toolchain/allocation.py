@@ -24,8 +24,7 @@ from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from irscope.compiling.toolchain.coalescing import RunStage
-from irscope.compiling.toolchain.pass_instrumentation import compiler_modules
+from irscope.compiling.toolchain.pass_instrumentation import RunStage, compiler_modules
 from irscope.compiling.toolchain.patching import patched
 from irscope.model import UserError
 

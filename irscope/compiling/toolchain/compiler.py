@@ -17,8 +17,12 @@ from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.job import Emit, Job, Outcome, PassLog
 from irscope.compiling.kernels import FoundKernel, find_kernel
 from irscope.compiling.standalone import standalone
-from irscope.compiling.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
-from irscope.compiling.toolchain.pass_instrumentation import instrument_stage
+from irscope.compiling.toolchain.pass_instrumentation import (
+    RunStage,
+    always_compile,
+    instrument_stage,
+    with_coalescing_output,
+)
 from irscope.compiling.toolchain.patching import patched
 from irscope.compiling.toolchain.stub_driver import gpu_target
 from irscope.compiling.toolchain.triton_cache import cache_key, digest, read_sidecar, write_sidecar

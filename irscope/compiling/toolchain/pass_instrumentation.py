@@ -7,6 +7,9 @@ Proxies of libtriton's modules that remember which passes a backend adds to a pa
 Triton's backends reach `ir.pass_manager` and `passes.*.add_*` through names in their own modules. Patched
 with these proxies, each call is recorded and forwarded; the pipeline does not change.
 
+The coalescing pass's debug output: which pointers it knew to be contiguous and aligned, and its choice.
+Triton prints it to fd 2, on separate lines, if TRITON_LLVM_DEBUG_ONLY names the pass.
+
 This module also runs in Pythons that have Triton and none of the packages that irscope needs.
 """
 
@@ -20,11 +23,49 @@ from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from irscope.compiling.toolchain.coalescing import RunStage, always_compile
-from irscope.compiling.toolchain.patching import patched
+from irscope.compiling.toolchain.patching import patched, variable_set
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.store.encoding import Blob, pack
 from irscope.store.new_variant import NewPass
+
+_COALESCE = "tritongpu-coalesce"
+_DEBUG_VARIABLE = "TRITON_LLVM_DEBUG_ONLY"
+_COALESCE_PREFIX = f"[{_COALESCE}]:"
+
+# A stage of a Triton backend: takes the module and the metadata, returns the module.
+RunStage = Callable[[Any, dict[str, Any]], Any]
+
+
+@contextmanager
+def always_compile() -> Iterator[None]:
+    """Compilations within the block run every pass even if Triton's cache has the result."""
+    from triton import knobs
+
+    with knobs.compilation.scope():
+        knobs.compilation.always_compile = True
+        yield
+
+
+def with_coalescing_output(run: RunStage) -> RunStage:
+    """Wrap the TTGIR stage `run` so that its coalescing pass prints its reasons.
+
+    The variable is part of Triton's cache key, so it is set only while this stage runs, after the
+    key was computed.
+    """
+
+    def stage(module: Any, metadata: dict[str, Any]) -> Any:
+        with variable_set(_DEBUG_VARIABLE, _COALESCE):
+            return run(module, metadata)
+
+    return stage
+
+
+def split_coalescing_output(text: str) -> tuple[str, str]:
+    """Split a worker's output into everything else and the lines of the coalescing pass."""
+    lines = text.splitlines(keepends=True)
+    reasons = [line for line in lines if line.startswith(_COALESCE_PREFIX)]
+    return "".join(line for line in lines if not line.startswith(_COALESCE_PREFIX)), "".join(reasons)
+
 
 _LIBTRITON = "triton._C.libtriton"
 

@@ -16,8 +16,7 @@ from irscope.interpreting.bits.marks import Marks
 from irscope.interpreting.bits.reasons import Reason, reasons
 from irscope.interpreting.bits.written import SCATTERED, Addresses
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
-from irscope.interpreting.stage_program import StageProgram
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import StageProgram, UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 

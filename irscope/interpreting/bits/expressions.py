@@ -41,8 +41,7 @@ from irscope.interpreting.bits.products import dot_rule, extended, integer_produ
 from irscope.interpreting.bits.written import Memory
 from irscope.interpreting.domain import Combine
 from irscope.interpreting.runtime_values import Array, RuntimeValue, is_integer, size_in_bytes
-from irscope.interpreting.stage_program import Op, OpBlock, Place, StageProgram, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, OpBlock, Place, StageProgram, Type, UnansweredError
 from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
 from irscope.model.text import pluralize

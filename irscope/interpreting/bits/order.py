@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import UnansweredError
 from irscope.layouts.linear import LinearLayout
 
 

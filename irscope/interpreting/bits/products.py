@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.hashes import Hashes
-from irscope.interpreting.stage_program import Op, StageProgram, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, StageProgram, Type, UnansweredError
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from irscope.interpreting.events.hazards import (
 )
 from irscope.interpreting.events.machine import EventInterpreter
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size_in_bytes
-from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, UnansweredError
 from irscope.languages.document import Location
 from irscope.model.kernel_timeline import SpanKind
 

@@ -46,8 +46,7 @@ from irscope.interpreting.stage_interpreter import (
     KernelLaunch,
     StageInterpreter,
 )
-from irscope.interpreting.stage_program import Op, StageProgram, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, StageProgram, Type, UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 

@@ -21,8 +21,7 @@ from irscope.interpreting.events.hazards import (
 )
 from irscope.interpreting.memory import buffer_of
 from irscope.interpreting.runtime_values import Buffer, Item, Results, RuntimeValue, size_in_bytes
-from irscope.interpreting.stage_program import Op, Type
-from irscope.interpreting.unanswered import UnansweredError
+from irscope.interpreting.stage_program import Op, Type, UnansweredError
 from irscope.targets import HIP
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from irscope.compiling.messages import SweepRequest
 from irscope.jobs.bisect.attribution import Endpoint
 from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, compile_on, digest_of
 from irscope.jobs.bisect.criteria import Criterion, Reading
-from irscope.jobs.bisect.plans import choose, planned_subjects
+from irscope.jobs.bisect.toolchains import choose, planned_subjects
 from irscope.jobs.repository import Commit, Repository
 from irscope.jobs.versions.environments import Environment
 from irscope.model import UserError
