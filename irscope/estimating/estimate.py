@@ -142,7 +142,8 @@ def _fetch(x: Numbers, device: DeviceRates, c: Constants) -> str:
 
 
 def _programs(x: Numbers, device: DeviceRates, c: Constants) -> str:
-    return f"{x['programs']:,.0f} programs started, one per {c['program rate']:.2f} ns"
+    ended = f" + {x['ended programs']:,.0f} that end at once" if x["ended programs"] else ""
+    return f"{x['programs']:,.0f} programs{ended} started, one per {c['program rate']:.2f} ns"
 
 
 def _atomics(x: Numbers, device: DeviceRates, c: Constants) -> str:

@@ -89,6 +89,7 @@ class Call:
         self._lists = {}
 
     def lists(self, shape, block):
+        """Return the lists of slots for blocks of this size."""
         if block not in self._lists:
             arrays = routing(shape[0], shape[1], shape[4], block)
             self._lists[block] = [torch.tensor(array, device="cuda") for array in arrays]
