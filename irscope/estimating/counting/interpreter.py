@@ -144,10 +144,10 @@ class Run:
     `entries` are the warps that entered each loop from outside (loops x programs), `blocks` the warps that
     executed each block (blocks x programs); `accesses` the metrics of each access
     (accesses x metrics x programs); `copies` the blocks that each tensor copy copied (copies x programs).
-    `copied` are the tensors of tensor copies. `known` are the accesses that load integers which the launch has,
-    and whether all threads of a program always loaded the same one. `random` are the instructions that loaded
-    what is not known, and `deciding` those of them that decided a branch. `assumptions` says which conditions
-    were not known.
+    `copied` are the tensors of tensor copies. `known` are the accesses that load integers which the launch
+    has, and whether all threads of a program always loaded the same one. `random` are the instructions that
+    loaded what is not known, and `deciding` those of them that decided a branch. `assumptions` says which
+    conditions were not known.
     """
 
     entries: NDArray[np.int64]
@@ -463,9 +463,7 @@ class Interpreter:
 
     def _is_end(self, block: int) -> bool:
         """Check whether nothing follows: no block, or one that only returns."""
-        return block == NONE or (
-            not self.steps.blocks[block] and self.steps.exits[block][:2] == (NONE, NONE)
-        )
+        return block == NONE or (not self.steps.blocks[block] and self.steps.exits[block][:2] == (NONE, NONE))
 
     def _unknown_branch(self, block: int, ending: Exit) -> bool:
         """Decide a branch that depends on data: take none back, otherwise enter what the branch skips."""

@@ -39,7 +39,7 @@ class ProgramStarts(Interpreter):
         self._stored_last: list[Value] = []
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
-        return mask.any(axis=1).astype(np.int64)
+        return np.asarray(mask.any(axis=1), np.int64)
 
     def working(self) -> Mask:
         """Check which programs access more of global memory than integers that the launch has.
@@ -50,8 +50,7 @@ class ProgramStarts(Interpreter):
             any(step.copy or (step.access and self._works(step.access)) for step in steps)
             for steps in self.steps.blocks
         ]
-        result: Mask = self.run.blocks[blocks].any(axis=0)
-        return result
+        return np.asarray(self.run.blocks[blocks].any(axis=0), bool)
 
     def _works(self, access: Access) -> bool:
         reads = access.source or access
