@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irscope.document.blocks import Block, Column, Line, Table, title
 from irscope.document.table_content import NONE
-from irscope.model.text import microseconds_text, one_line
+from irscope.model.text import one_line
 from irscope.workspace import FactTable, TableSection
 from irscope.workspace.device_matrix import DeviceCell, DeviceColumn, DeviceMatrix
 from irscope.workspace.table import setting_columns
@@ -48,7 +48,7 @@ def _device_cell(cell: DeviceCell | None) -> str:
     if cell.problem:
         return NONE
     if cell.estimate is not None:
-        text = microseconds_text(cell.estimate.microseconds)
+        text = cell.estimate.text
     else:
         text = "?" if cell.occupancy is None else f"{cell.occupancy:.0%}"
     return f"{text} s" if cell.spills else text
@@ -64,7 +64,7 @@ def _best_text(matrix: DeviceMatrix, column: DeviceColumn) -> str:
         return "not estimated"
     cell = column.cells[column.best]
     estimate = cell.estimate if cell else None
-    time = microseconds_text(estimate.microseconds) if estimate else "?"
+    time = estimate.text if estimate else "?"
     bound = f", bound by {estimate.bound}" if estimate else ""
     row = matrix.rows[column.best]
     return f"#{row.id} {time} us{bound}"

@@ -63,7 +63,7 @@ def _columns(pick: Pick) -> Iterator[Column]:
         cells = [one_line(column.write(value)) or "-" for value in column.values(variants)]
         yield Column(one_line(column.name).replace("_", "_\n"), cells, right=True)
     estimates = [choice.estimate for choice in choices]
-    times = [microseconds_text(estimate.microseconds) if estimate else "?" for estimate in estimates]
+    times = [estimate.text if estimate else "?" for estimate in estimates]
     yield Column("estimate\nus", times, right=True)
     measured = [choice.measured for choice in choices]
     if any(time is not None for time in measured):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from irscope.document.report_content import CaptureReport, pair_title, report_sections
 from irscope.model import UserError, Variant
-from irscope.model.text import microseconds_text
 from irscope.workspace import (
     ColorBy,
     Comparison,
@@ -349,9 +348,7 @@ def _measured_first(workspace: Workspace, section: TableSection) -> Iterator[str
     for pick in workspace.pick(glob.escape(section.kernel), section.target)[:1]:
         first = [choice for choice in pick.accepted if choice.estimate][:_MOST_NAMED]
         times = ", ".join(
-            f"#{choice.variant.id} ({microseconds_text(choice.estimate.microseconds)} us)"
-            for choice in first
-            if choice.estimate
+            f"#{choice.variant.id} ({choice.estimate.text} us)" for choice in first if choice.estimate
         )
         if times:
             yield f"Measure first, by estimate for {pick.problem.text or 'the launch'}: {times}"

@@ -142,7 +142,8 @@ def _fetch(x: Numbers, device: DeviceRates, c: Constants) -> str:
 
 
 def _programs(x: Numbers, device: DeviceRates, c: Constants) -> str:
-    return f"{x['programs']:,.0f} programs started, one per {c['program rate']:.2f} ns"
+    ended = f" + {x['ended programs']:,.0f} that end at once" if x["ended programs"] else ""
+    return f"{x['programs']:,.0f} programs{ended} started, one per {c['program rate']:.2f} ns"
 
 
 def _atomics(x: Numbers, device: DeviceRates, c: Constants) -> str:
@@ -283,11 +284,17 @@ def estimate_of(
     )
     bound = TAIL if idle > 0.5 else limiting
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
-    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, limits)
+    depends = work.counts.depends
+    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, limits, depends)
 
 
 def _limits(work: Work) -> Iterator[str]:
-    """Say what the model does not know about this kind of kernel."""
+    """Say what the model does not know about this kind of kernel, or launch."""
+    if work.counts.depends:
+        yield (
+            f"?: depends on the values of {', '.join(work.counts.depends)}, which are not known: taken so "
+            "that programs do their work; --launch gives values"
+        )
     if any(kind.startswith("tcgen05.mma") for kind in work.counts.matrix()):
         yield (
             "tcgen05.mma is not modeled: the time of these products, and of waits for them, is missing, "

@@ -168,7 +168,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Constants) -> dict[str, Value
         STORES: stored_sectors * c["store sector"] * per_sm,
         ISSUE: pipes * per_sm,
         FETCH: x["instructions"] * c["fetch"] * missed * per_sm,
-        PROGRAMS: x["programs"] * c["program rate"] / 1e3,
+        PROGRAMS: (x["programs"] + x["ended programs"]) * c["program rate"] / 1e3,
         SPECIAL: x["special"] * c["special"] * per_sm,
         SPILLS: (x["local loads"] + x["local stores"]) * c["spill"] * per_sm,
         ATOMICS: atomic_cycles(x, device) * c["atomic rate"] / clock

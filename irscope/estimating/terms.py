@@ -7,6 +7,7 @@ from dataclasses import field
 
 from irscope.facts.fact import Evidence
 from irscope.model.records import frozen
+from irscope.model.text import microseconds_text
 
 # The terms by the names that people know them by, in the order of the documentation.
 LATENCY, TENSOR, MEMORY, L2 = "latency", "tensor cores", "memory", "L2"
@@ -37,7 +38,8 @@ class Estimate:
     of the largest term. `terms` are in descending order of time. `facts` are the numbers that the terms are
     made of, by name, with the unit in the name. `notes` say what was not known, `limits` among them what the
     model does not know about this kind of kernel. `complete` is false if the work was not counted to its end:
-    the time is then too short.
+    the time is then too short. `depends` are tensors whose values are not known and decide which programs
+    work, and how long ("lengths (line 24)"): the time is then that of one possibility.
     """
 
     microseconds: float
@@ -48,6 +50,12 @@ class Estimate:
     notes: tuple[str, ...] = ()
     complete: bool = True
     limits: tuple[str, ...] = ()
+    depends: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return the time with three digits, `1,230`; with a question mark if values decide it."""
+        return f"{microseconds_text(self.microseconds)}{'?' if self.depends else ''}"
 
     def __repr__(self) -> str:
         return f"Estimate({self.microseconds:,.1f} us on {self.device}, bound by {self.bound})"

@@ -88,6 +88,7 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
     runs = machine_runs(code, _line_times(counts, ptx, len(text)))
     numbers = {
         "programs": float(counts.programs),
+        "ended programs": counts.ended,
         "warps": float(counts.warps),
         "resident": float(resident.blocks),
         "longest": counts.longest,

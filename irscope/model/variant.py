@@ -236,13 +236,15 @@ class Launch(FrozenValue):
     type is the element type with the shape ("float16[512, 64]", " strides [128, 1]" follows if it is not
     contiguous), or the value itself if it is not a tensor. `aliases` has each argument that overlaps an
     earlier one: (name, the earlier one, bytes from where that begins). `unwritten` are the arguments whose
-    memory was allocated but not written before; none is known of launches on a GPU.
+    memory was allocated but not written before; none is known of launches on a GPU. `values` has the integers
+    of small tensors that the kernel does not write, by name, as text (`integer_values`).
     """
 
     grid: tuple[int, ...]
     arguments: tuple[tuple[str, str], ...]
     aliases: tuple[tuple[str, str, int], ...] = ()
     unwritten: tuple[str, ...] = field(default=(), compare=False)
+    values: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -155,10 +155,11 @@ class DeferredCompilations:
 
 def _simulated_launch(function: Any, given: tuple[Any, ...]) -> Launch:
     """Return a launch, with the tensors to which nothing was written before it."""
-    launch = launch_of(function, given)
     if "torch" not in sys.modules:
-        return launch
-    from irscope.compiling.fake_cuda.tensor_tags import is_empty
+        return launch_of(function, given)
+    from irscope.compiling.fake_cuda.tensor_tags import is_empty, unknown
+
+    launch = launch_of(function, given, lambda tensor: not unknown(tensor))
 
     arguments = zip((parameter.name for parameter in function.params), given[9:], strict=False)
     tensors = [(name, tensor) for name, tensor in tensors_in(arguments) if hasattr(tensor, "untyped_storage")]

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any
 
 from irscope.model import Launch
+from irscope.model.integer_values import INTEGER_TYPES, MOST_BYTES, encoded_integers
 from irscope.model.text import pluralize
 
 # The most launches kept per variant: a program may launch one with ever different sizes.
@@ -26,15 +27,48 @@ _WRITING = frozenset(["store", "scatter", "async_store"])
 _LANGUAGE = frozenset(["tl", "gl", "triton", "ttgl", "libdevice", "math"])
 
 
-def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
+def launch_of(function: Any, given: tuple[Any, ...], known: Callable[[Any], bool] = lambda _: True) -> Launch:
     """Return the launch for which Triton passed `given` to a kernel's `run`.
 
-    `given` has three grid sizes, six values of Triton's own, and the arguments.
+    `given` has three grid sizes, six values of Triton's own, and the arguments. Tensors that are
+    not `known` have no values.
     """
     arguments = zip(function.params, given[9:], strict=False)
     passed = [(p.name, value) for p, value in arguments if not p.is_constexpr]
     named = tuple((name, described(value)) for name, value in passed)
-    return Launch(tuple(int(size) for size in given[:3]), named, tuple(_aliases(passed)))
+    values = tuple(integer_values(function, passed, known))
+    return Launch(tuple(int(size) for size in given[:3]), named, tuple(_aliases(passed)), values=values)
+
+
+def integer_values(
+    function: Any, arguments: Iterable[tuple[str, Any]], known: Callable[[Any], bool] = lambda _: True
+) -> Iterator[tuple[str, str]]:
+    """Yield the integers of small tensors that a kernel only reads: see `model.Launch`.
+
+    There are none within a CUDA graph, where nothing can be copied to the CPU.
+    """
+    small = [
+        (name, value)
+        for name, value in arguments
+        if (size := INTEGER_TYPES.get(str(getattr(value, "dtype", "")).removeprefix("torch.")))
+        and hasattr(value, "data_ptr")
+        and 0 < _elements(value) * size <= MOST_BYTES
+    ]
+    if not small or _is_capturing():
+        return
+    written = written_parameters(function)
+    for name, tensor in small:
+        if name not in written and known(tensor) and not tensor.is_meta:
+            text = encoded_integers(str(tensor.dtype).removeprefix("torch."), _copy(tensor).numpy())
+            if text:
+                yield name, text
+
+
+def _is_capturing() -> bool:
+    """Check whether a CUDA graph is being captured."""
+    import torch
+
+    return bool(torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())
 
 
 def _aliases(arguments: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, str, int]]:
@@ -168,9 +202,7 @@ def values_of(
     Returns None within a CUDA graph. `given` is what Triton passes to a kernel's `run`; tensors
     that are not `known` are left out.
     """
-    import torch
-
-    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+    if _is_capturing():
         return None
     arguments = zip((parameter.name for parameter in function.params), given[9:], strict=False)
     values, size = LaunchValues(dict(tensors_in(arguments))), 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -282,7 +283,7 @@ def specialization_from_json(text: str) -> tuple[Argument, ...]:
 def records_to_json(records: Iterable[SourceFunction | Launch]) -> str:
     """Return source functions or launches as a JSON list of objects, without what launches seldom have."""
     rows = map(asdict, records)
-    seldom = ("aliases", "unwritten")
+    seldom = ("aliases", "unwritten", "values")
     return dumps(
         [{name: value for name, value in row.items() if value or name not in seldom} for row in rows]
     )
@@ -308,6 +309,7 @@ def launches_from_json(text: str) -> tuple[Launch, ...]:
                 (checked(name), checked(other), int(shift)) for name, other, shift in row.get("aliases", ())
             ),
             tuple(map(checked, row.get("unwritten", ()))),
+            tuple((checked(name), sys.intern(checked(text))) for name, text in row.get("values", ())),
         )
         for row in loads(text)
     )

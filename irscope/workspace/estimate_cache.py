@@ -43,7 +43,7 @@ class Estimates:
 
         Raises UserError if there is none, such as for a variant without machine code.
         """
-        key = (variant.id, launch, repr((device, fit)))
+        key = (variant.id, launch, repr((launch.values, device, fit)))
         result = self._known.get(key)
         if result is None:
             try:
@@ -66,8 +66,8 @@ class Estimates:
         term = estimate.term(estimate.bound)
         evidence = term.evidence if term else ()
         return {
-            ESTIMATE.name: Fact(ESTIMATE, estimate.microseconds, evidence),
-            BOUND_BY.name: Fact(BOUND_BY, estimate.bound, evidence),
+            ESTIMATE.name: Fact(ESTIMATE, None if estimate.depends else estimate.microseconds, evidence),
+            BOUND_BY.name: Fact(BOUND_BY, _bound_text(estimate), evidence),
             ESTIMATE_KEY.name: Fact(ESTIMATE_KEY, problem_text(variant, variant.launches[0])),
         }
 
@@ -103,6 +103,11 @@ class Estimates:
         return result
 
 
+def _bound_text(estimate: Estimate) -> str:
+    """Return the bound, or the tensors whose values decide it and are not known."""
+    return f"depends on {', '.join(estimate.depends)}" if estimate.depends else estimate.bound
+
+
 def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None) -> str:
     """Return the name of an estimate in the cache folder: everything that it depends on."""
     from irscope.estimating.constants import fit_of, rates_of
@@ -112,7 +117,9 @@ def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fi
     inputs = (variant.target, variant.config, variant.specialization, sorted(variant.metadata.items()))
     code = json.dumps(artifacts).encode()
     fit = fit or (fit_of(device) if device else None)
-    return derived_key("estimate", code, *map(repr, (inputs, launch, device, fit)), _model_digest())
+    return derived_key(
+        "estimate", code, *map(repr, (inputs, launch, launch.values, device, fit)), _model_digest()
+    )
 
 
 @cache
@@ -137,7 +144,7 @@ def _from_json(content: bytes) -> Estimate | None:
             Term(**{**term, "evidence": tuple(Evidence(**line) for line in term["evidence"])})
             for term in values.pop("terms")
         )
-        texts = {name: tuple(values.get(name, ())) for name in ("notes", "limits")}
+        texts = {name: tuple(values.get(name, ())) for name in ("notes", "limits", "depends")}
         return Estimate(**{**values, "terms": terms, **texts})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

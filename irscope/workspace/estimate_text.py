@@ -47,9 +47,8 @@ class EstimateLine(FrozenValue):
 
 def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
     """Return the lines of the estimate of one launch."""
-    time = microseconds_text(estimate.microseconds)
     return [
-        EstimateLine(f"{time} us estimated on {estimate.device}; bound by {estimate.bound}"),
+        EstimateLine(f"{estimate.text} us estimated on {estimate.device}; bound by {estimate.bound}"),
         *_terms(estimate),
         *(EstimateLine(note) for note in estimate.notes),
     ]
@@ -62,7 +61,7 @@ def estimate_difference(a: Estimate, b: Estimate) -> str:
 
 def _ratio_text(a: Estimate, b: Estimate) -> str:
     """Return `B is 1.4x slower by estimate (10 -> 14 us, bound by latency)`."""
-    times = f"{microseconds_text(a.microseconds)} -> {microseconds_text(b.microseconds)} us"
+    times = f"{a.text} -> {b.text} us"
     if are_equal(a, b):
         return f"A and B are equally fast by estimate ({times})"
     ratio = b.microseconds / a.microseconds

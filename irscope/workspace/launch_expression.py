@@ -1,6 +1,7 @@
 """Launches that a user writes: `grid=(cdiv(M, BLOCK_M), cdiv(N, BLOCK_N)), M=4096, N=4096, x=[M, N]`.
 
-A value is an expression of numbers, other values of the text, and the constants of the variant. A grid may
+A value is an expression of numbers, other values of the text, and the constants of the variant. The integers
+of a tensor are made by a function, `ids=random(4096, 128)`, and `len(ids)` is their number. A grid may
 also be written as in Python, `lambda META: (triton.cdiv(M, META["BLOCK_M"]),)`. Nothing is executed
 (`irscope.lint.source.evaluate`).
 
@@ -10,17 +11,30 @@ Launches that nobody made, stored in a capture, so that its variants can be esti
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.facts.source.tokens import names_in
 from irscope.lint.source.evaluate import UNKNOWN, Evaluator, StaticValue
 from irscope.model import OPTION_NAMES, Argument, Launch, UserError, Variant
+from irscope.model.integer_values import (
+    INTEGER_TYPES,
+    MAKERS,
+    MOST_BYTES,
+    encoded_integers,
+    made_integers,
+)
 from irscope.model.text import clipped, split_entries
 from irscope.store import CaptureWriter
 from irscope.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _GRID = "grid"
 _EXAMPLE = 'write --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
@@ -51,7 +65,32 @@ class _Written:
     @property
     def names(self) -> set[str]:
         """Return the names that it uses, other than functions."""
-        return names_in(self.node) - _FUNCTIONS.keys() - {"triton", "tl"}
+        return names_in(self.node) - _FUNCTIONS.keys() - MAKERS.keys() - {"triton", "tl", "len"}
+
+    @property
+    def maker(self) -> str:
+        """Return the function that makes the integers of a tensor; "" for another value."""
+        node = self.node
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        return name if name in MAKERS else ""
+
+    def with_lengths(self, made: Mapping[str, NDArray[np.int64]]) -> _Written:
+        """Return the expression with the numbers of integers that were made in place of `len(name)`."""
+        return replace(self, node=_Lengths(made).visit(deepcopy(self.node))) if made else self
+
+
+class _Lengths(ast.NodeTransformer):
+    """Replaces `len(name)` by the number of integers that were made for the name."""
+
+    def __init__(self, made: Mapping[str, NDArray[np.int64]]) -> None:
+        self._made = made
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name in self._made:
+                return ast.Constant(len(self._made[name]))
+        return node
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +114,7 @@ class LaunchExpression:
     def launch_of(self, variant: Variant) -> Launch:
         """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
         names: dict[str, StaticValue] = _constants(variant)
+        made: dict[str, NDArray[np.int64]] = {}
         pending = dict(self.values)
         while pending:  # in the order in which they need each other
             ready = [
@@ -83,8 +123,15 @@ class LaunchExpression:
                 if not expression.names & (pending.keys() - {name})
             ]
             for name in ready or list(pending)[:1]:
-                names[name] = _value(pending.pop(name), names)
-        return Launch(_grid(self.grid, names), tuple(_arguments(variant, names, self.values)))
+                written = pending.pop(name).with_lengths(made)
+                if written.maker:
+                    made[name] = _made(written, names)
+                    names[name] = (len(made[name]),)
+                else:
+                    names[name] = _value(written, names)
+        arguments = tuple(_arguments(variant, names, self.values))
+        values = tuple(_encoded(variant, made))
+        return Launch(_grid(self.grid.with_lengths(made), names), arguments, values=values)
 
 
 def parse_launch(text: str) -> LaunchExpression:
@@ -150,6 +197,37 @@ def _value(written: _Written, names: Mapping[str, StaticValue]) -> StaticValue:
     raise UserError(
         f"--launch: '{text}' is not a number; use numbers, names, + - * // %, {', '.join(_FUNCTIONS)}"
     )
+
+
+def _made(written: _Written, names: Mapping[str, StaticValue]) -> NDArray[np.int64]:
+    """Return the integers that a call makes. Raises UserError if it cannot."""
+    call = written.node
+    nodes, keywords = (call.args, call.keywords) if isinstance(call, ast.Call) else ([], [])
+    arguments = [_value(_Written(ast.unparse(node), node), names) for node in nodes]
+    text = clipped(written.text, _MAX_QUOTED)
+    if keywords or not all(type(argument) is int for argument in arguments):
+        raise UserError(f"--launch: '{text}': write its integers one after the other")
+    try:
+        return made_integers(written.maker, arguments)
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"--launch: '{text}': {error}") from None
+
+
+def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterator[tuple[str, str]]:
+    """Yield the integers of the variant's tensors, as `model.Launch` has them."""
+    types = {argument.name: argument.type for argument in variant.specialization}
+    for name, values in made.items():
+        if name not in types:
+            continue
+        element = _TORCH_NAMES.get(types[name].removeprefix("*"), "")
+        text = encoded_integers(element, values) if types[name].startswith("*") else ""
+        if not text:
+            kinds = ", ".join(INTEGER_TYPES)
+            raise UserError(
+                f"--launch: '{name}' is {types[name]}; only tensors of at most {MOST_BYTES // 1024} KiB of "
+                f"{kinds} have values"
+            )
+        yield name, text
 
 
 def _named(names: Mapping[str, StaticValue], name: str) -> StaticValue:

@@ -182,7 +182,7 @@ class Choice:
     measured: float | None = None
 
     def __repr__(self) -> str:
-        time = f"{microseconds_text(self.estimate.microseconds)} us" if self.estimate else "not estimated"
+        time = f"{self.estimate.text} us" if self.estimate else "not estimated"
         return f"Choice(#{self.variant.id} {one_line(self.name)}: {one_line(self.rejected or time)})"
 
     def _repr_html_(self) -> str:
@@ -225,7 +225,7 @@ class Pick:
             (
                 f"#{choice.variant.id}",
                 html_text(choice.name),
-                microseconds_text(choice.estimate.microseconds) if choice.estimate else "?",
+                choice.estimate.text if choice.estimate else "?",
                 html_text(choice.bound),
                 html_text(choice.rejected or ""),
             )

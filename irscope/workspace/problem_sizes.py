@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from irscope.lint.source.accesses import pointer_accesses
 from irscope.lint.source.python_module import PythonModule, tuning_keys
 from irscope.model import Argument, Dtype, Kernel, Launch, Value, Variant, format_value
+from irscope.model.integer_values import decoded_integers
 from irscope.model.records import grouped
 from irscope.model.text import one_line
 
@@ -113,7 +114,7 @@ def problem_text(variant: Variant, launch: Launch, constants: bool = True) -> st
     Equal texts, equal problems; without `constants`, equal inputs.
     """
     read = loaded_parameters(variant.kernel)
-    arguments = _arguments(launch)
+    arguments = _without_lists(launch)
     numbers = [pair for pair in arguments if not _is_tensor(pair[1])]
     inputs = [pair for pair in arguments if _is_tensor(pair[1]) and not _is_output(*pair, read)]
     pairs = (*numbers, *(_constants(variant, launch) if constants else ()), *inputs)
@@ -161,7 +162,7 @@ def requested_problem(launches: Mapping[int, Launch], variants: Sequence[Variant
     return Problem(
         first.kernel.name,
         str(first.target),
-        _arguments(launch),
+        _common_arguments(_arguments(launch), launches),
         _constants(first, launch),
         launches,
         tuple(variants),
@@ -183,7 +184,8 @@ def _of_kernel(variants: Sequence[Variant]) -> list[Problem]:
         Problem(
             variants[0].kernel.name,
             str(variants[0].target),
-            *key,
+            _common_arguments(key[0], launches_by_id),
+            key[1],
             launches_by_id,
             tuple(members[key]),
             tuple(_belonging(unlaunched, members[key], list(members.values()))),
@@ -200,14 +202,15 @@ def _join_by_outputs(
     """Join problems of different configs that differ only in the shapes of what the kernel writes.
 
     A kernel that splits the work of a program writes partial results, as many as the config
-    says.
+    says. Lists of integers may be as long as the config says, too.
     """
     if len(launches) < 2:
         return
     read = loaded_parameters(variant.kernel)
     firsts: dict[tuple[Pairs, Pairs], list[tuple[Pairs, Pairs]]] = {}
     for key in list(launches):
-        arguments, constants = key
+        constants = key[1]
+        arguments = _without_lists(next(iter(launches[key].values())))
         inputs = tuple((name, value) for name, value in arguments if not _is_output(name, value, read))
         candidates = firsts.setdefault((inputs, constants), [])
         first = next(
@@ -292,6 +295,32 @@ def _is_tensor(value: str) -> bool:
 
 def _arguments(launch: Launch) -> Pairs:
     return tuple((name, _BLOCK.sub("", text)) for name, text in launch.arguments)
+
+
+def _without_lists(launch: Launch) -> Pairs:
+    """Return the arguments without what may depend on the config if the launch has lists of integers.
+
+    These are the lengths of the lists, and a number between the single integer of a tensor and the
+    length of a list: how much of it a grid covers.
+    """
+    values = {name: found for name, text in launch.values if (found := decoded_integers(text)) is not None}
+    if not values:
+        return _arguments(launch)
+    used = [int(found[0]) for found in values.values() if len(found) == 1]
+    ranges = [(low, len(found)) for low in used for found in values.values() if low <= len(found)]
+    return tuple(
+        (name, value.partition("[")[0] if name in values else value)
+        for name, value in _arguments(launch)
+        if not (value.isdecimal() and any(low <= int(value) <= high for low, high in ranges))
+    )
+
+
+def _common_arguments(arguments: Pairs, launches: Mapping[int, Launch]) -> Pairs:
+    """Return the arguments of a problem without those that its lists of integers make different."""
+    if not any(launch.values for launch in launches.values()):
+        return arguments
+    every = [set(_arguments(launch)) for launch in launches.values()]
+    return tuple(pair for pair in arguments if all(pair in own for own in every))
 
 
 def _constants(variant: Variant, launch: Launch) -> Pairs:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from irscope.model import Variant
-from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.model.text import one_line, pluralize
 from irscope.workspace.bits import ProblemBits, bits_at
 from irscope.workspace.picking import Choice, Pick
 from irscope.workspace.problem_sizes import Problem
@@ -57,7 +57,7 @@ class SameBits:
 
 
 def _time_text(choice: Choice) -> str:
-    time = microseconds_text(choice.estimate.microseconds) if choice.estimate else "?"
+    time = choice.estimate.text if choice.estimate else "?"
     return f"#{choice.variant.id} {time} us"
 
 

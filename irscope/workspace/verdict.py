@@ -19,7 +19,7 @@ from irscope.facts.occupancy import TENSOR_MEMORY_COLUMNS, spills
 from irscope.facts.registry import LIMITER, OCCUPANCY, REGISTERS, SHARED, STACK, TENSOR_MEMORY, THREADS
 from irscope.findings.finding import Finding
 from irscope.model import Launch, UserError, Value, Variant
-from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.model.text import one_line, pluralize
 from irscope.targets import MAX_THREADS_PER_BLOCK, Device, device_of
 from irscope.workspace.launch_expression import parse_launch
 
@@ -218,10 +218,11 @@ class Verdict:
         """
         if self.estimate is None:
             return f"not estimated: {self.no_estimate}"
-        time = microseconds_text(self.estimate.microseconds)
-        share = next((term for term in self.estimate.terms if term.name == self.estimate.bound), None)
+        estimate = self.estimate
+        share = next((term for term in estimate.terms if term.name == estimate.bound), None)
         why = f" ({share.text})" if share else ""
-        return f"{time} us estimated on {self.estimate.device}, bound by {self.estimate.bound}{why}"
+        depends = f", depends on the values of {', '.join(estimate.depends)}" if estimate.depends else ""
+        return f"{estimate.text} us estimated on {estimate.device}, bound by {estimate.bound}{why}{depends}"
 
 
 def verdict(

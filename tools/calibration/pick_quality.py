@@ -19,6 +19,7 @@ import argparse
 import json
 import math
 import random
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from irscope.estimating.constants import DEVICES, DeviceRates
 from irscope.estimating.estimate import estimate
 from irscope.estimating.ranking import rank
 from irscope.estimating.terms import Estimate
@@ -156,9 +158,17 @@ class _Captures:
                 if _fits(variant, launch):
                     return workspace, variant, launch
             for launch in variant.launches:
-                if not listed and tuple(launch.grid) == (*line["grid"], 1, 1)[:3]:
+                if not listed and _is_of(launch, line):
                     return workspace, variant, launch
         return None
+
+
+def _is_of(launch: Launch, line: Mapping[str, Any]) -> bool:
+    """Whether a recorded launch is the measured one: its grid and, with lists of integers, its sizes."""
+    numbers = {int(text) for _, argument in launch.arguments for text in re.findall(r"\b\d+\b", argument)}
+    return tuple(launch.grid) == (*line["grid"], 1, 1)[:3] and (
+        numbers >= {*line["shape"]} or not launch.values
+    )
 
 
 def _config_key(config: Mapping[str, Any]) -> str:
@@ -185,14 +195,16 @@ def read_of(timed: Timed) -> ReadStage:
     return partial(timed.workspace.contents.find, timed.variant)
 
 
-def rank_space(timed: Sequence[Timed]) -> tuple[list[Timed], list[float], list[float]]:
+def rank_space(
+    timed: Sequence[Timed], device: DeviceRates | None = None
+) -> tuple[list[Timed], list[float], list[float]]:
     """Irscope's order of a space, the estimates in that order, and the seconds that each estimate took."""
     by_id = {own.variant.id: own for own in timed}
     seconds, estimates = [], {}
     for own in timed:
         start = time.process_time()
         try:
-            estimates[own.variant.id] = estimate(own.variant, own.launch, read_of(own))
+            estimates[own.variant.id] = estimate(own.variant, own.launch, read_of(own), device)
         except UserError as error:
             print(f"#{own.variant.id} {own.variant.kernel.name}: {error}")
         seconds.append(time.process_time() - start)
@@ -267,6 +279,7 @@ def main() -> None:
     )
     parser.add_argument("--launches", nargs="*", type=Path, default=[], help="files of launches.py --list")
     parser.add_argument("--only", nargs="+", help="these kernels only")
+    parser.add_argument("--device", default="H100", choices=list(DEVICES), help="what it was measured on")
     parser.add_argument("--json", type=Path, help="write the figures of each space to this file")
     options = parser.parse_args()
     judged = {
@@ -277,7 +290,7 @@ def main() -> None:
     seconds: list[float] = []
     own: dict[Any, Quality] = {}
     for key, timed in judged.items():
-        order, estimates, taken = rank_space(timed)
+        order, estimates, taken = rank_space(timed, DEVICES[options.device])
         own[key] = quality(order, estimates)
         seconds += taken
     spread = {key: max(t.ms for t in timed) / min(t.ms for t in timed) for key, timed in judged.items()}

@@ -60,6 +60,7 @@ _CHOICE: Projection[Choice] = Projection(
     grid=of("launch", _grid),
     estimate_us=optional("estimate", lambda estimate: round(estimate.microseconds, 4)),
     bound=optional("estimate", attrgetter("bound")),
+    depends_on=of("estimate", lambda estimate: list(estimate.depends) if estimate else []),
     rejected="rejected",
     reason=known("reason"),
     measured_us="measured",

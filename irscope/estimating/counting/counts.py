@@ -21,9 +21,14 @@ from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
 from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARP, WARPS
 from irscope.estimating.counting.memory_traffic import AccessSectors, TensorTraffic, memory_traffic
-from irscope.estimating.counting.programs import ProgramStarts, other_programs, sampled_programs
+from irscope.estimating.counting.programs import (
+    ProgramLengths,
+    ProgramStarts,
+    other_programs,
+    sampled_programs,
+)
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.steady_loops import carried_registers, data_registers
+from irscope.estimating.counting.steady_loops import carried_registers, data_registers, deciding_loads
 from irscope.estimating.counting.translate import Space, Steps, Translator, constant
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
@@ -96,11 +101,13 @@ class LoopCount:
 class LaunchCounts:
     """The counts of a launch per average program; multiply by `programs` for the launch.
 
-    `programs` is the number of programs in the grid, `warps` those of a program. `kinds` are the warp
+    `programs` is the number of programs in the grid, without those that end at once because an integer of a
+    tensor says that there is nothing to do (`ended`); `warps` are those of a program. `kinds` are the warp
     instructions of PTX that access memory, copy, or multiply matrices. `blocks` are the warps that execute
     each basic block of the PTX. `instructions_of` are the instructions of every sampled program; `sampled`
-    their numbers in the grid. `assumptions` are decisions that data would make, `unknown` what could not be
-    interpreted: counts are then too low.
+    their numbers in the grid. `assumptions` are decisions that data would make, `depends` the tensors whose
+    values are not known and decide branches ("lengths (line 24)"), `unknown` what could not be interpreted:
+    counts are then too low.
     """
 
     programs: int
@@ -115,6 +122,8 @@ class LaunchCounts:
     sampled: tuple[tuple[int, int, int], ...] = ()
     assumptions: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    ended: float = 0.0
+    depends: tuple[str, ...] = ()
 
     @property
     def total_instructions(self) -> float:
@@ -152,6 +161,8 @@ _LONGEST = 2_500_000
 # Programs that are compared if several warps of each are interpreted.
 _FEWER = 256
 _MOST_MISSING = 0.02
+# Programs whose lengths are compared, to interpret those that represent all of them.
+_MOST_COMPARED = 2048
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
 # The programs of a launch that are interpreted.
 _FEWEST_PROGRAMS, _MOST_PROGRAMS = 4, 16
@@ -166,6 +177,7 @@ class PreparedProgram:
         self.program = PtxProgram(document)
         self.steps: Steps = Translator(self.program).run()
         self.steps.carried = carried_registers(self.program, self.steps)
+        self.steps.deciding = deciding_loads(self.steps)
         self.scattered = data_registers(self.steps)
         instructions, lines = self.program.instructions, document.lines
         self.kinds = [
@@ -230,7 +242,10 @@ def _count(
     arguments = launch_arguments(variant, launch, program.parameters)
     counter = _LaunchCounter(prepared, arguments, grid, warps)
     most = max(_FEWEST_PROGRAMS, min(_MOST_PROGRAMS, _MOST_THREADS // counter.block))
-    return counter.counts(sampled_programs(grid, most))
+    if not arguments.has_values:
+        return counter.counts(sampled_programs(grid, most))
+    sampled, working = counter.representative(most)
+    return counter.counts(sampled, working)
 
 
 @frozen
@@ -247,8 +262,28 @@ class _LaunchCounter:
         """Return the threads of a program."""
         return self.warps * WARP
 
-    def counts(self, sampled: Sequence[_ProgramId]) -> LaunchCounts:
-        """Count the work of some programs of the grid."""
+    def representative(self, most: int) -> tuple[list[_ProgramId], float]:
+        """Choose programs that represent all that do not end at once, and return the share of those.
+
+        They are those in the middle of equal parts of all that were compared, by how long they run.
+        """
+        prepared, compared = self.prepared, sampled_programs(self.grid, _MOST_COMPARED)
+        run = ProgramLengths(
+            prepared.program, prepared.steps, self._values(compared, 1), self.arguments, len(compared)
+        )
+        run.execute()
+        working = np.flatnonzero(run.working())
+        if not len(working):
+            return compared[:most], 1.0
+        by_length = working[np.argsort(run.lengths()[working], kind="stable")]
+        count = min(most, len(working))
+        middles = (np.arange(count) + 0.5) * len(working) / count
+        # One of middle length first: its memory accesses are examined.
+        chosen = by_length[np.roll(middles.astype(np.int64), -(count // 2))]
+        return [compared[number] for number in chosen.tolist()], len(working) / len(compared)
+
+    def counts(self, sampled: Sequence[_ProgramId], working: float = 1.0) -> LaunchCounts:
+        """Count the work of some programs of the grid; `working` is the share of those like them."""
         interpreter = self._interpreted(sampled)
         run, program = interpreter.run, self.prepared.program
         blocks = run.blocks.mean(axis=1)
@@ -264,14 +299,15 @@ class _LaunchCounter:
                     kinds[kind] = kinds.get(kind, 0.0) + executed
         unknown = [run.stopped] if run.stopped else []
         unknown += [f"argument {name} is not recorded" for name in self.arguments.missing]
+        programs = max(1, round(prod(self.grid) * working))
         return LaunchCounts(
-            programs=prod(self.grid),
+            programs=programs,
             warps=self.warps,
             kinds=kinds,
             loops=tuple(self._loops(run)),
             accesses=tuple(self._accesses(interpreter)),
             copies=tuple(self._copies(run)),
-            traffic=self._traffic(interpreter, sampled),
+            traffic=self._traffic(interpreter, sampled, programs),
             blocks=tuple(map(float, blocks)),
             instructions_of=tuple(map(float, totals)),
             sampled=tuple(sampled),
@@ -279,7 +315,21 @@ class _LaunchCounter:
                 f"PTX line {self._line(index) + 1}: {text}" for index, text in sorted(run.assumptions.items())
             ),
             unknown=tuple(unknown),
+            ended=float(prod(self.grid) - programs),
+            depends=tuple(self._depends(interpreter)),
         )
+
+    def _depends(self, interpreter: Interpreter) -> Iterator[str]:
+        """Yield the tensors whose values decide branches and are not known, with the lines that load them."""
+        document, found = self.prepared.program.document, set()
+        for number, access in enumerate(self.prepared.steps.accesses):
+            address = interpreter.first_addresses.get(number)
+            if access.index in interpreter.run.deciding and address is not None:
+                tensor = self.arguments.tensor(int(address.flat[0]))
+                location = document.operations[access.index].location
+                found.add((tensor.name if tensor else "a tensor", location.line if location else 0))
+        for name, line in sorted(found, key=lambda pair: pair[::-1]):
+            yield f"{name} (line {line})" if line else name
 
     def _interpreted(self, programs: Sequence[_ProgramId]) -> Interpreter:
         """Interpret all threads of some programs."""
@@ -307,7 +357,9 @@ class _LaunchCounter:
         missing = global_sectors[global_sectors[:, 0] == 0].sum() / global_sectors.sum()
         return int(global_sectors.sum(axis=0).argmax()) if missing > _MOST_MISSING else 0
 
-    def _traffic(self, interpreter: Interpreter, sampled: Sequence[_ProgramId]) -> tuple[TensorTraffic, ...]:
+    def _traffic(
+        self, interpreter: Interpreter, sampled: Sequence[_ProgramId], programs: int
+    ) -> tuple[TensorTraffic, ...]:
         """Compute the memory traffic of one sampled program, and what others share."""
         prepared, grid, run = self.prepared, self.grid, interpreter.run
         examined = self._examined(run)
@@ -322,9 +374,22 @@ class _LaunchCounter:
         values = self._values(ids, warps)
         starts = ProgramStarts(prepared.program, prepared.steps, values, self.arguments, len(ids), warps)
         starts.execute()
+        first_addresses: Mapping[int, Array] = starts.starts
+        working = starts.working()
+        if self.arguments.has_values and working[compared.own]:
+            compared = compared.among(working)
+            first_addresses = {
+                number: np.broadcast_to(start, (len(ids), 1))[working]
+                for number, start in starts.starts.items()
+            }
+        scattered, placed = self._data(run)
         accessed = [
             _accessed(
-                _DIRECTIONS[access.name], sectors[SECTORS], examined, access.address in prepared.scattered
+                _DIRECTIONS[access.name],
+                sectors[SECTORS],
+                examined,
+                access.address in scattered,
+                access.address in placed,
             )
             for access, sectors in zip(prepared.steps.accesses, run.accesses, strict=True)
         ]
@@ -332,7 +397,20 @@ class _LaunchCounter:
             _accessed("write" if copy.stores else "read", copies, examined)
             for copy, copies in zip(prepared.steps.copies, run.copies, strict=True)
         ]
-        return memory_traffic(touches, accessed, self.arguments, starts.starts, compared, prod(grid))
+        return memory_traffic(touches, accessed, self.arguments, first_addresses, compared, programs)
+
+    def _data(self, run: Run) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the registers that data decides, and those that integers of the launch decide alone.
+
+        An integer that all threads of a program load is a place for all: only others scatter.
+        """
+        if not run.known:
+            return self.prepared.scattered, frozenset()
+        steps = self.prepared.steps
+        known = {steps.accesses[number].index for number in run.known}
+        uniform = {steps.accesses[number].index for number, same in run.known.items() if same}
+        placed = data_registers(steps, {access.index for access in steps.accesses} - known)
+        return data_registers(steps, uniform), placed - data_registers(steps, known)
 
     def _values(self, programs: Sequence[_ProgramId], threads: int) -> dict[int, Array]:
         """Return the initial values of special registers, parameters and variables.
@@ -411,9 +489,11 @@ class _LaunchCounter:
             )
 
 
-def _accessed(direction: str, sectors: NDArray[np.int64], own: int, scattered: bool = False) -> AccessSectors:
+def _accessed(
+    direction: str, sectors: NDArray[np.int64], own: int, scattered: bool = False, placed: bool = False
+) -> AccessSectors:
     return AccessSectors(
-        direction, float(sectors.mean()), float(sectors[own]), float(sectors.max()), scattered
+        direction, float(sectors.mean()), float(sectors[own]), float(sectors.max()), scattered, placed
     )
 
 

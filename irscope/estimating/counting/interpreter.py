@@ -144,7 +144,10 @@ class Run:
     `entries` are the warps that entered each loop from outside (loops x programs), `blocks` the warps that
     executed each block (blocks x programs); `accesses` the metrics of each access
     (accesses x metrics x programs); `copies` the blocks that each tensor copy copied (copies x programs).
-    `copied` are the tensors of tensor copies. `assumptions` says which conditions were not known.
+    `copied` are the tensors of tensor copies. `known` are the accesses that load integers which the launch
+    has, and whether all threads of a program always loaded the same one. `random` are the instructions that
+    loaded what is not known, and `deciding` those of them that decided a branch. `assumptions` says which
+    conditions were not known.
     """
 
     entries: NDArray[np.int64]
@@ -152,6 +155,9 @@ class Run:
     accesses: NDArray[np.int64]
     copies: NDArray[np.int64]
     copied: dict[int, TensorArgument] = field(default_factory=dict)
+    known: dict[int, bool] = field(default_factory=dict)
+    random: set[int] = field(default_factory=set)
+    deciding: set[int] = field(default_factory=set)
     assumptions: dict[int, str] = field(default_factory=dict)
     stopped: str = ""
 
@@ -314,6 +320,8 @@ class Interpreter:
             self.run.assumptions.setdefault(step.index, note)
         if access.data:
             self._store(access, active)
+        elif access.source is not None:
+            self._copied(access, access.source, active)
         return self._loaded(step, access, active) if step.results else ()
 
     def _computed(self, step: Step) -> Sequence[Value]:
@@ -327,7 +335,7 @@ class Interpreter:
         return [result] if len(step.results) == 1 else result
 
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
-        """Return the values of a load: those that were stored to shared memory, or unknown data.
+        """Return the values of a load: those of the launch, those that were stored to shared memory, or data.
 
         Equal addresses give equal data, others likely not. It is as large as an index of a row can be.
         """
@@ -341,11 +349,38 @@ class Interpreter:
             element_address = address.astype(np.int64) + access.offset + element * size
             stored = self._stored(access, element_address, size, kind, active)
             if stored is None:
+                stored = self._integers(access, element_address, size)
+            if stored is None:
                 self.run.assumptions.setdefault(step.index, "a value depends on data: taken as random")
+                self.run.random.add(step.index)
                 mixed = ((element_address // max(1, size)) * _MIXER >> 24) & _MOST_DATA
                 stored = (mixed % self.arguments.rows).astype(storage(access.register))
             values.append(stored)
         return values
+
+    def _integers(self, access: Access, address: Array, size: int) -> Value:
+        """Return the integers of a tensor whose values the launch has; None for another one."""
+        tensor = self.arguments.tensor(int(address.flat[0])) if access.space is Space.GLOBAL else None
+        values = tensor.integers(address, size) if tensor is not None else None
+        if values is None:
+            return None
+        uniform = address.shape[1] == 1 or bool((address == address[:, :1]).all())
+        number = self._number[id(access)]
+        self.run.known[number] = uniform and self.run.known.get(number, True)
+        return values.astype(storage(access.register))
+
+    def _copied(self, access: Access, source: Access, active: Mask | None) -> None:
+        """Keep integers that the launch has, and that are copied to shared memory."""
+        address, target = self.registers[source.address], self.registers[access.address]
+        if self._memory is None or address is None or target is None:
+            return
+        tensor = self.arguments.tensor(int(address.flat[0]) + source.offset)
+        if tensor is None or tensor.values is None:
+            return
+        size, first = tensor.size, address.astype(np.int64) + source.offset
+        values = [tensor.integers(first + offset, size) for offset in range(0, access.width, size)]
+        mask = None if active is None else np.broadcast_to(active, self.all.shape)
+        self._memory.store(target.astype(np.int64) + access.offset, values, size, mask)
 
     def _stored(self, access: Access, address: Array, size: int, kind: str, active: Mask | None) -> Value:
         if self._memory is None or access.space is not Space.SHARED or size not in (1, 2, 4, 8):
@@ -392,7 +427,9 @@ class Interpreter:
         condition = self.registers[ending.condition]
         if ending.table:
             return self._indirect(ending, condition, mask)
-        if condition is None:
+        deciding = self.steps.deciding.get(block, frozenset()) & self.run.random
+        self.run.deciding |= deciding
+        if condition is None or (deciding and self._skips(block, ending)):
             takes_branch = self._unknown_branch(block, ending)
             following = ending.taken if takes_branch else ending.otherwise
             return [(following, mask)] if following != NONE else []
@@ -418,8 +455,20 @@ class Interpreter:
                 branches.append((following, threads))
         return branches
 
+    def _skips(self, block: int, ending: Exit) -> bool:
+        """Check whether a branch goes forward either way: no loop depends on it."""
+        position = self._position.get(block, 0)
+        targets = [target for target in (ending.taken, ending.otherwise) if target != NONE]
+        return all(self._position.get(target, 0) > position for target in targets)
+
+    def _is_end(self, block: int) -> bool:
+        """Check whether nothing follows: no block, or one that only returns."""
+        return block == NONE or (not self.steps.blocks[block] and self.steps.exits[block][:2] == (NONE, NONE))
+
     def _unknown_branch(self, block: int, ending: Exit) -> bool:
         """Decide a branch that depends on data: take none back, otherwise enter what the branch skips."""
+        if self._is_end(ending.otherwise) and not self._is_end(ending.taken) and self._skips(block, ending):
+            return True
         last = self.program.tree.graph.blocks[block].end - 1
         position = self._position.get(block, 0)
         back = self._position.get(ending.taken, 0) <= position

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 
@@ -25,6 +25,7 @@ from irscope.estimating.counting.translate import TensorCopy
 from irscope.facts.accesses.launch_values import recorded_integer
 from irscope.languages.control_flow import NONE
 from irscope.model import Argument, Launch, Variant
+from irscope.model.integer_values import decoded_integers
 from irscope.model.records import frozen, frozen_with_dict
 
 # The distance between the addresses of two parameters: no tensor is larger.
@@ -45,7 +46,8 @@ class TensorArgument:
     """An argument in global memory: its address in the model, shape and strides (in elements).
 
     `bytes` is what its elements span (None: unknown), `size` the bytes of an element, `block` the shape of
-    the blocks of a tensor descriptor in elements, as the TMA unit copies them.
+    the blocks of a tensor descriptor in elements, as the TMA unit copies them. `values` are its integers, if
+    the launch has them.
     """
 
     name: str
@@ -55,6 +57,15 @@ class TensorArgument:
     strides: tuple[int, ...] = ()
     bytes: int | None = None
     block: tuple[int, ...] = ()
+    values: Array | None = field(default=None, compare=False)
+
+    def integers(self, address: Array, size: int) -> Array | None:
+        """Return the values at these addresses, of elements of `size` bytes; None if they are not known."""
+        if self.values is None or size != self.size:
+            return None
+        places = (address - self.address) // size
+        found: Array = self.values[np.clip(places, 0, len(self.values) - 1)]
+        return found
 
 
 @frozen_with_dict
@@ -67,6 +78,11 @@ class LaunchArguments:
     values: Mapping[str, int]
     tensors: Mapping[int, TensorArgument]
     missing: tuple[str, ...] = ()
+
+    @property
+    def has_values(self) -> bool:
+        """Check whether the launch has the integers of any tensor."""
+        return any(tensor.values is not None for tensor in self.tensors.values())
 
     @cached_property
     def rows(self) -> int:
@@ -91,6 +107,7 @@ class _ArgumentReader:
     def __init__(self, variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> None:
         self._arguments = [argument for argument in variant.specialization if argument.type != "constexpr"]
         self._recorded = dict(launch.arguments)
+        self._integers = dict(launch.values)
         self._parameters = iter(parameters)
         self._values: dict[str, int] = {}
         self._tensors: dict[int, TensorArgument] = {}
@@ -121,7 +138,8 @@ class _ArgumentReader:
     def _pointer(self, tensor: TensorArgument, parameter: Parameter, aligned: bool = True) -> int:
         number = len(self._tensors) + 1
         address = (number << SPACING_BITS) + (1 << (SPACING_BITS - 1)) + (0 if aligned else tensor.size)
-        self._tensors[number] = replace(tensor, address=address)
+        values = decoded_integers(self._integers.get(tensor.name, ""))
+        self._tensors[number] = replace(tensor, address=address, values=values)
         self._values[parameter.name] = address
         return number
 

@@ -227,7 +227,8 @@ class AccessSectors(NamedTuple):
     """An access or tensor copy for its traffic: its direction, and the mean sectors of all programs.
 
     `mean` is how many sectors the average program accesses, `first` how many the examined one does, `largest`
-    how many the program with most. `scattered` says that its addresses depend on data.
+    how many the program with most. `scattered` says that its addresses depend on data, `placed` that integers
+    which the launch has decide them.
     """
 
     direction: str
@@ -235,6 +236,7 @@ class AccessSectors(NamedTuple):
     first: float
     largest: float
     scattered: bool = False
+    placed: bool = False
 
 
 # A tensor's number, a direction, and how the accesses move from program to program.
@@ -362,7 +364,9 @@ def _traffic(
         bytes=footprint.bytes * scale,
         touched=footprint.touched * SECTOR * scale,
         again=again,
-        sharing=_sharing(sectors, shift, others, programs, longest, scattered),
+        sharing=_placed_sharing(shift, others)
+        if shift is not None and any(member.placed for member in members)
+        else _sharing(sectors, shift, others, programs, longest, scattered),
         tensor_bytes=tensor.bytes if tensor else None,
         scattered=scattered,
         columns=_columns(sectors, shift, others, tensor if group.several else None, programs),
@@ -384,6 +388,28 @@ def _columns(
         shares.append((size, share * len(np.unique(shift[distance * 2 < size] % row))))
         size *= 2
     return (*shares, (max(size, programs), share * len(np.unique(shift % row))))
+
+
+def _placed_sharing(shift: Integers, others: Others) -> tuple[tuple[int, float], ...]:
+    """Return the share of different bytes if each program is at one of several places, as integers say.
+
+    Programs at one place access the same, others something else. More programs than were compared
+    share as little as those: the size of the tensor limits what they access.
+    """
+    around = shift[others.around]
+    shares, size = [(1, 1.0)], 2
+    while size < 2 * len(around):
+        size = min(size, len(around))
+        whole = around[: len(around) // size * size].reshape(-1, size)
+        shares.append((size, float(_distinct_in_rows(whole).mean()) / size))
+        size *= 2
+    return tuple(shares)
+
+
+def _distinct_in_rows(rows: Integers) -> Integers:
+    ordered = np.sort(rows, axis=1)
+    result: Integers = 1 + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1], axis=1)
+    return result
 
 
 def _sharing(

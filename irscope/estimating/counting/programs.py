@@ -39,7 +39,22 @@ class ProgramStarts(Interpreter):
         self._stored_last: list[Value] = []
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
-        return np.zeros(self.programs, np.int64)
+        return np.asarray(mask.any(axis=1), np.int64)
+
+    def working(self) -> Mask:
+        """Check which programs access more of global memory than integers that the launch has.
+
+        The others end as soon as they have read that there is nothing to do.
+        """
+        blocks = [
+            any(step.copy or (step.access and self._works(step.access)) for step in steps)
+            for steps in self.steps.blocks
+        ]
+        return np.asarray(self.run.blocks[blocks].any(axis=0), bool)
+
+    def _works(self, access: Access) -> bool:
+        reads = access.source or access
+        return reads.space is Space.GLOBAL and self._number[id(reads)] not in self.run.known
 
     def _arrive(self, block: int, mask: Mask) -> None:
         """Do nothing: no loop is repeated."""
@@ -107,6 +122,33 @@ class ProgramStarts(Interpreter):
         return [(exits[0], mask)] if exits else []
 
 
+class ProgramLengths(ProgramStarts):
+    """Interprets the first thread of each program to its end, its loops included."""
+
+    def __init__(
+        self,
+        program: PtxProgram,
+        steps: Steps,
+        values: Mapping[int, Array],
+        arguments: LaunchArguments,
+        programs: int,
+    ) -> None:
+        super().__init__(program, steps, values, arguments, programs, 1)
+        self._loops.tracing = bool(program.tree.loops)
+
+    def _arrive(self, block: int, mask: Mask) -> None:
+        self._loops.arrive(block, mask, self)
+
+    def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
+        return Interpreter._leave(self, block, mask)
+
+    def lengths(self) -> Integers:
+        """Return how many instructions each program executes."""
+        sizes = [block.end - block.start for block in self.program.tree.graph.blocks]
+        result: Integers = np.array(sizes) @ self.run.blocks
+        return result
+
+
 _NEIGHBORS, _LINE = 1536, 128
 # The fractional parts of their multiples are spread evenly (H. Weyl, 1916), those of the golden ratio best.
 _IRRATIONAL = (0.41421356237309515, 0.618033988749895, 0.7320508075688772)
@@ -153,6 +195,12 @@ class Others(NamedTuple):
     around: Mask
     lines: tuple[tuple[Mask, float], ...]
     spread: Mask
+
+    def among(self, working: Mask) -> Others:
+        """Return those that work, as if there were no others: their numbers follow each other."""
+        lines = tuple((line[working], weight) for line, weight in self.lines)
+        numbers, own = np.arange(int(working.sum())), int(working[: self.own].sum())
+        return Others(numbers, own, self.around[working], lines, self.spread[working])
 
 
 def other_programs(

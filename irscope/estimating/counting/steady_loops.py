@@ -14,7 +14,7 @@ The registers that a loop carries: those that an iteration writes and the next o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -302,8 +302,11 @@ def _mask(registers: Iterable[int]) -> int:
     return mask
 
 
-def data_registers(steps: Steps) -> frozenset[int]:
-    """Find the registers whose values depend on loads from global memory, also by shared memory."""
+def data_registers(steps: Steps, known: Collection[int] = ()) -> frozenset[int]:
+    """Find the registers whose values depend on loads from global memory, also by shared memory.
+
+    The loads at these indices of instructions are `known`: they do not count.
+    """
     registers: set[int] = set()
     everything = [step for block in steps.blocks for step in block if step.results or step.access]
     before, through = -1, False
@@ -313,7 +316,38 @@ def data_registers(steps: Steps) -> frozenset[int]:
             access = step.access
             if access is not None and access.space is Space.SHARED:
                 through = through or not registers.isdisjoint(access.data)
-            loaded = access is not None and (access.space is Space.GLOBAL or through)
+            loaded = access is not None and (
+                through if access.space is Space.SHARED else access.index not in known
+            )
             if loaded or not registers.isdisjoint(step.sources):
                 registers.update(step.results)
     return frozenset(registers)
+
+
+def deciding_loads(steps: Steps) -> Mapping[int, frozenset[int]]:
+    """Map each block to the loads from global memory that decide where it leads, by their instructions."""
+    everything = [step for block in steps.blocks for step in block if step.results or step.access]
+    loads: dict[int, int] = {}
+    by_register: dict[int, int] = {}
+    shared, before = 0, -1
+    while before != (before := sum(map(int.bit_count, by_register.values())) + shared.bit_count()):
+        for step in everything:
+            access, own = step.access, 0
+            for register in (*step.sources, step.guard):
+                own |= by_register.get(register, 0)
+            if access is not None:
+                own |= by_register.get(access.address, 0)
+                if access.space is Space.SHARED:
+                    for register in access.data:
+                        shared |= by_register.get(register, 0)
+                    own |= shared
+                elif access.name == "load" and step.results:
+                    own |= 1 << loads.setdefault(access.index, len(loads))
+            if own:
+                for register in step.results:
+                    by_register[register] = by_register.get(register, 0) | own
+    decided = {}
+    for block, ending in enumerate(steps.exits):
+        if mask := by_register.get(ending.condition, 0):
+            decided[block] = frozenset(index for index, bit in loads.items() if mask >> bit & 1)
+    return decided

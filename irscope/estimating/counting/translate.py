@@ -128,6 +128,8 @@ class Steps:
     loads_shared: bool = False
     # By the block of its header: the registers that a loop carries.
     carried: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    # By block: the instructions that load, from global memory, what decides where the block leads.
+    deciding: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @property
     def specialized(self) -> bool:

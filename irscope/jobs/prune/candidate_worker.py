@@ -206,7 +206,8 @@ def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled
     if job.launch is None or not job.launch.grid:
         return CompiledCandidate(variant, facts, note="the grid of the launch is not known")
     binary = variant.artifacts.get(backend_of(variant.target).binary)
-    key = (job.target, binary and binary.digest, variant.metadata.get("shared"), job.launch)
+    shared, values = variant.metadata.get("shared"), job.launch.values
+    key = (job.target, binary and binary.digest, shared, job.launch, values)
     try:
         if key not in _times:
             launch_estimate = estimate(variant, job.launch, read)

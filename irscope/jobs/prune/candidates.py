@@ -28,7 +28,7 @@ from irscope.compiling.toolchain.requested_config import (
 )
 from irscope.compiling.worker import failure_of
 from irscope.model import Config, Failure, Launch, UserError, Variant
-from irscope.recording.launch_records import described
+from irscope.recording.launch_records import described, integer_values
 
 if TYPE_CHECKING:
     from irscope.interpreting.bits.classes import Evaluation
@@ -319,7 +319,8 @@ def _launch(call: AutotunerCall, bound: dict[str, Any]) -> Launch | None:
     sizes = tuple(int(size) for size in grid)
     parameters = [parameter for parameter in call.function.params if not parameter.is_constexpr]
     arguments = tuple((p.name, described(bound[p.name])) for p in parameters)
-    return Launch((*sizes, *(1,) * (3 - len(sizes))), arguments)
+    values = integer_values(call.function, [(p.name, bound[p.name]) for p in parameters])
+    return Launch((*sizes, *(1,) * (3 - len(sizes))), arguments, values=tuple(values))
 
 
 def groups(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:

@@ -281,7 +281,7 @@ def best(
         return PruningResult(keep, {**drops, **ranked.drops}, (*notes, *ranked.notes))
 
     keys = (candidate.key for candidate in candidates)
-    launches = (str(candidate.launch) for candidate in candidates)
+    launches = (f"{c.launch} {c.launch.values if c.launch else ''}" for c in candidates)
     parts = (str(most), str(limits.most_shared), str(reference), *keys, *launches)
     return remembered(len(candidates), find, "prune", *parts)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, LAUNCH, VARIANT, Arguments, Tool, table, text
-from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.model.text import one_line, pluralize
 from irscope.workspace import Pick
 from irscope.workspace.problem_sizes import problem_titles
 
@@ -39,7 +39,7 @@ def _items(pick: Pick, title: str) -> Iterator[Item]:
     yield Item("; ".join([heading, *notes]), [None, heading, None, None, "; ".join(notes) or None])
     for choice in pick.choices:
         time = choice.estimate.microseconds if choice.estimate else None
-        time_text = "-" if time is None else f"{microseconds_text(time)} us"
+        time_text = f"{choice.estimate.text} us" if choice.estimate else "-"
         why = one_line(choice.rejected or "")
         bound = f", bound by {choice.bound}" if choice.bound else ""
         line = f"#{choice.variant.id} {choice.name}: {time_text}{bound}{f' | {why}' if why else ''}"

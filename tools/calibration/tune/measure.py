@@ -26,7 +26,7 @@ from tools.calibration.tune.spaces import Config, Shape, Space
 
 GROUPS = ("matmuls", "attentions", "rows", "streams")
 # Kernels that were measured after the constants had been fitted.
-TEST_GROUPS = ("others", "later")
+TEST_GROUPS = ("others", "later", "moe")
 _WARMUP, _REPEAT = 2, 10  # ms
 
 
