@@ -18,6 +18,7 @@ from irscope.estimating.model import (
     atomic_places,
     dram_bytes,
     dram_spread,
+    fabric_bytes,
     group_cycles,
     l2_bytes,
     memory_latency,
@@ -32,6 +33,7 @@ from irscope.estimating.model import (
 from irscope.estimating.terms import (
     ATOMICS,
     EXPOSED,
+    FABRIC,
     FETCH,
     ISSUE,
     L2,
@@ -106,6 +108,14 @@ def _l2(x: Numbers, device: DeviceRates, c: Constants) -> str:
     return f"{total / 1e6:,.1f} MB between L2 and the multiprocessors at {device.l2 * c['l2']:,.0f} GB/s"
 
 
+def _fabric(x: Numbers, device: DeviceRates, c: Constants) -> str:
+    total = float(fabric_bytes(x, device))
+    return (
+        f"{total / 1e6:,.1f} MB between the L2 of {device.dies} dies and the cache that they share, "
+        f"at {device.fabric * c['l2']:,.0f} GB/s"
+    )
+
+
 def _shared(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"({x['shared wavefronts']:,.0f} wavefronts of shared memory x {c['shared wavefront']:.2f}"
     if x["shuffles"]:
@@ -123,7 +133,13 @@ def _stores(x: Numbers, device: DeviceRates, c: Constants) -> str:
 
 def _issue(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"{x['instructions']:,.0f} warp instructions x {c['issue']:.2f} cycles"
-    return _per_sm(f"{what}, of which {x['alu']:,.0f} integer x 0.5", x, device, c)
+    return _per_sm(f"{what}, of which {x['alu']:,.0f} {_alu(x)}", x, device, c)
+
+
+def _alu(x: Numbers) -> str:
+    """Say how long the instructions take that one kind of unit computes: "1,024 integer x 0.5"."""
+    each = x["alu cycles"] / x["alu"] if x["alu"] else 0.0
+    return f"{'integer' if each == 0.5 else 'vector'} x {each:.2g}"
 
 
 def _special(x: Numbers, device: DeviceRates, c: Constants) -> str:
@@ -179,6 +195,7 @@ _TEXTS: Mapping[str, _Text] = {
     TENSOR: _tensor,
     MEMORY: _memory,
     L2: _l2,
+    FABRIC: _fabric,
     SHARED: _shared,
     STORES: _stores,
     ISSUE: _issue,
@@ -242,12 +259,12 @@ def estimate(
     estimated: no machine code, a target without rates.
     """
     device = device or rates_of(variant.target)
-    if device is None or variant.target.backend != CUDA.name:
+    if device is None:
         targets = ", ".join(RATED_TARGETS)
         raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
     artifacts = VariantArtifacts(variant, read)
     return estimate_of(
-        work_of(artifacts, launch, device.multiprocessors), device, fit or fit_of(device), artifacts
+        work_of(artifacts, launch, device), device, fit or fit_of(device), artifacts
     )
 
 

@@ -16,7 +16,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import zip_longest
 from typing import NamedTuple
 
 # The values of a name: one register or constant for each element of a vector or field of a structure.
@@ -525,18 +524,18 @@ class _Lowering:
     def _terminator(self, opcode: str, rest: str) -> None:
         for given, kind, value in self._moves.get(self._block, ()):
             values = self._read(kind, value)
-            for register, source, one in zip_longest(given, values, kind.kinds, fillvalue=""):
-                if one and source:
+            for register, source, one in zip(given, values, kind.kinds, strict=False):
+                if one:
                     self.emit(f"mov.{one} {register}, {source};")
         labels = [self._labels.get(name.strip('"'), "$L__?") for name in _BRANCHED.findall(rest)]
         if opcode in ("ret", "unreachable"):
             self.emit("ret;" if opcode == "ret" else "trap;")
         elif opcode == "switch":
-            kind, value = self._operand(_split(rest.partition("[")[0])[0])
+            kind, number = self._operand(_split(rest.partition("[")[0])[0])
             cases = re.findall(r"i\d+ (-?\d+), label", rest.partition("[")[2])
             for case, label in zip(cases, labels[1:], strict=False):
-                self.emit(f"setp.eq.s{kind.kinds[0][1:]} %p0, {value[0]}, {case};")
-                self.emit(f"@%p0 bra {label};")
+                chosen = self._compute("pred", f"setp.eq.s{kind.kinds[0][1:]}", number[0], case)
+                self.emit(f"@{chosen} bra {label};")
             self.emit(f"bra.uni {labels[0]};")
         elif len(labels) == 2:
             condition = self._read(_type("i1"), _typed(_split(rest)[0])[1])[0]
