@@ -357,7 +357,7 @@ def amd_instructions(made: AmdCode, counts: LaunchCounts, assembly: str) -> dict
         "double": 0.0 if made.wide else float(times[doubles].sum()),
         "memory instructions": total("VLOAD", "VSTORE", "VATOMIC", "LDSACCESS", "LDSSHUFFLE", "SCALARLOAD"),
         "alu": vector,
-        "alu cycles": vector * (1.0 if made.wide else 0.25),
+        "vector cycles": vector * (1.0 if made.wide else 0.25),
         "local loads": total("SCRATCHLOAD"),
         "local stores": total("SCRATCHSTORE"),
         "shuffles": total("LDSSHUFFLE"),

@@ -8,6 +8,7 @@ The lines of the assembly that show where the work of a term comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from irscope.estimating.constants import RATED_TARGETS, Constants, DeviceRates, Fit, fit_of, rates_of
 from irscope.estimating.model import (
     Numbers,
+    alu_cycles,
     atomic_places,
     dram_bytes,
     dram_spread,
@@ -55,7 +57,7 @@ from irscope.estimating.work import Work, work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Evidence, ReadStage, evidence_at
 from irscope.model import Launch, UserError, Variant
-from irscope.targets import CUDA
+from irscope.targets import CUDA, HIP, in_words_of, target_named
 
 # The text with the numbers behind a term, from the work, the device and the constants of the model.
 _Text = Callable[[Numbers, DeviceRates, Constants], str]
@@ -138,8 +140,8 @@ def _issue(x: Numbers, device: DeviceRates, c: Constants) -> str:
 
 def _alu(x: Numbers) -> str:
     """Say how long the instructions take that one kind of unit computes: "1,024 integer x 0.5"."""
-    each = x["alu cycles"] / x["alu"] if x["alu"] else 0.0
-    return f"{'integer' if each == 0.5 else 'vector'} x {each:.2g}"
+    each = float(alu_cycles(x)) / x["alu"] if x["alu"] else 0.0
+    return f"{'vector' if 'vector cycles' in x else 'integer'} x {each:.2g}"
 
 
 def _special(x: Numbers, device: DeviceRates, c: Constants) -> str:
@@ -220,22 +222,24 @@ _ACCESSES = {
 
 
 def term_evidence(name: str, work: Work, artifacts: VariantArtifacts | None) -> tuple[Evidence, ...]:
-    """Return at most 64 lines of the PTX, those with most work first."""
+    """Return at most 64 lines of the PTX (AMD: of the LLVM IR), those with most work first."""
+    amd = artifacts is not None and artifacts.variant.target.backend == HIP.name
+    stage = "llir" if amd else CUDA.assembly
     if name == LATENCY:
         loops = sorted(work.counts.loops, key=lambda loop: -loop.passes * loop.instructions)
-        return evidence_at(CUDA.assembly, (loop.header for loop in loops[:_MOST] if loop.passes))
+        return evidence_at(stage, (loop.header for loop in loops[:_MOST] if loop.passes))
     if name == TENSOR and artifacts is not None and artifacts.scan is not None:
         matrix_lines = [
             line for kind, lines in artifacts.scan.lines.items() if kind.kind == "matrix" for line in lines
         ]
-        return evidence_at(CUDA.assembly, sorted(matrix_lines)[:_MOST])
+        return evidence_at(HIP.assembly if amd else CUDA.assembly, sorted(matrix_lines)[:_MOST])
     space, names = _ACCESSES.get(name, ("", ()))
     accesses = [one for one in work.counts.accesses if one.space == space and one.name in names]
     accesses.sort(key=lambda one: -(one.sectors + one.wavefronts))
     lines = [one.line for one in accesses if one.warps]
     if name in (MEMORY, L2, STORES):
         lines += [copy.line for copy in work.counts.copies if copy.stores or name != STORES]
-    return evidence_at(CUDA.assembly, dict.fromkeys(lines[:_MOST]))
+    return evidence_at(stage, dict.fromkeys(lines[:_MOST]))
 
 
 # Terms below this share of the largest are not listed.
@@ -254,7 +258,7 @@ def estimate(
     """Estimate how long `launch` takes on `device` (None: the usual one of the variant's target).
 
     `read` returns the content of a stage, or None if there is none: `lambda stage:
-    workspace.contents.read(variant, stage)`; only the PTX and the cubin are read. `fit` has the constants
+    workspace.contents.read(variant, stage)`; only the PTX and the cubin (AMD: the LLVM IR and the AMDGCN) are read. `fit` has the constants
     of the model (None: the ones of the device). Raises UserError if the variant cannot be
     estimated: no machine code, a target without rates.
     """
@@ -277,34 +281,40 @@ def estimate_of(
     total = float(total_time({name: np.array([time]) for name, time in times.items()}, fit.values)[0])
     largest = max(times, key=times.__getitem__)
     limiting = _limiting(times)
+    words = partial(in_words_of, target_named(device.target))
     terms = [
         Term(
-            name,
+            words(name),
             time,
-            _TEXTS[name](x, device, fit.values),
+            words(_TEXTS[name](x, device, fit.values)),
             term_evidence(name, work, artifacts),
         )
         for name, time in times.items()
         if time >= _LISTED * times[largest]
     ]
     idle = _idle_share(limiting, work.numbers, device)
-    terms.append(Term(TAIL, times[limiting] * idle, _tail_text(work.numbers, device)))
+    terms.append(Term(TAIL, times[limiting] * idle, words(_tail_text(work.numbers, device))))
     terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
     ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
-    limits = tuple(_limits(work))
+    limits = tuple(_limits(work, fit))
     notes = (
         *limits,
         *(f"not counted: {text}" for text in work.counts.unknown),
         *work.counts.assumptions,
         *_places_of_atomics(work),
     )
-    bound = TAIL if idle > 0.5 else limiting
+    bound = TAIL if idle > 0.5 else words(limiting)
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
     return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, limits)
 
 
-def _limits(work: Work) -> Iterator[str]:
-    """Say what the model does not know about this kind of kernel."""
+def _limits(work: Work, fit: Fit) -> Iterator[str]:
+    """Say what the model does not know about this kind of kernel, or of GPU."""
+    if "assumed" in fit.provenance:
+        yield (
+            f"no {fit.device} GPU was measured: rates come from documents, other constants from the H100; compare "
+            "configs rather than times, or correct them with `irscope pick --calibrate`"
+        )
     if any(kind.startswith("tcgen05.mma") for kind in work.counts.matrix()):
         yield (
             "tcgen05.mma is not modeled: the time of these products, and of waits for them, is missing, "

@@ -159,6 +159,12 @@ def synchronous_cycles(x: Numbers, device: DeviceRates, c: Constants) -> Values:
     return x["mma"] * (efficiency * COUNTED_TENSOR / device.tensor)
 
 
+def alu_cycles(x: Numbers) -> Values:
+    """Return the cycles of what one kind of unit computes: integers of NVIDIA, all vectors of AMD."""
+    result: Values = x.get("vector cycles", x["alu"] * 0.5)
+    return result
+
+
 def term_times(x: Numbers, device: DeviceRates, c: Constants) -> dict[str, Values]:
     """Return the microseconds of each term, by name."""
     clock = device.clock * 1e3
@@ -166,7 +172,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Constants) -> dict[str, Value
     stored_sectors = x["store sectors"] + x["tensor stores"]
     chain = program_cycles(x, c)
     wave = waves(x, device, c["tail"])
-    pipes = np.maximum(x["instructions"] * c["issue"], x["alu cycles"] + x["double"] * 7.5)
+    pipes = np.maximum(x["instructions"] * c["issue"], alu_cycles(x) + x["double"] * 7.5)
     missed = np.maximum(0.0, 1 - c["code cache"] * 1024 / (x["size"] * 16)) ** 2
     lines = (x["load lines"] + x["copy lines"]) * c["l1 line"]
     times = {
