@@ -145,7 +145,7 @@ def measurements_of(
             if launch is None or not 0 < benchmark.ms < math.inf:
                 continue
             try:
-                work = work_of(VariantArtifacts(variant, read(variant)), launch, device.multiprocessors)
+                work = work_of(VariantArtifacts(variant, read(variant)), launch, device)
             except UserError:
                 continue
             problem = (variant.kernel.name, benchmark.key, str(variant.target))

@@ -21,7 +21,6 @@ import platformdirs
 
 from irscope.model import Target, UserError
 from irscope.model.records import frozen
-from irscope.targets import CUDA
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,6 +28,7 @@ else:
     import tomli as tomllib
 
 KIB, MIB = 1024, 1024**2
+_FITTED = "nvidia-h100-sxm-80gb"
 
 
 @frozen
@@ -55,6 +55,12 @@ class DeviceRates:
     sources: str
     atomics: float
     special: int = 16
+    # Dies with an L2 of their own; what a cache behind L2 delivers in GB/s (0: there is none), and its size.
+    dies: int = 1
+    fabric: float = 0
+    cache_bytes: int = 0
+    l1_kib: int = 256
+    fit: str = _FITTED
     atomics_per_kib: float = 1.71
 
 
@@ -73,17 +79,16 @@ def _read_devices() -> dict[str, DeviceRates]:
 def _rates(table: dict[str, Any]) -> DeviceRates:
     rates = {"atomics": _ATOMICS_PER_BYTE * table["l2"] / table["clock"], **table}
     l2_bytes = rates.pop("l2_mib") * MIB
-    return DeviceRates(**rates, l2_bytes=l2_bytes)
+    cache_bytes = rates.pop("cache_mib", 0) * MIB
+    return DeviceRates(**rates, l2_bytes=l2_bytes, cache_bytes=cache_bytes or l2_bytes)
 
 
 DEVICES = _read_devices()
 H100, H200, A100, B200 = (DEVICES[name] for name in ("H100", "H200", "A100", "B200"))
-# The first device of each target that the model can estimate.
-_DEFAULT = {
-    device.target: device for device in reversed(DEVICES.values()) if device.target.startswith(CUDA.name)
-}
+# The first device of each target.
+_DEFAULT = {device.target: device for device in reversed(DEVICES.values())}
 # The targets that have a device without one being named.
-RATED_TARGETS = tuple(sorted(_DEFAULT, key=lambda target: int(target.partition(":")[2])))
+RATED_TARGETS = tuple(sorted(_DEFAULT, key=lambda target: (len(target), target)))
 
 
 def rates_of(target: Target) -> DeviceRates | None:
@@ -159,9 +164,6 @@ class Fit:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 
-_FITTED = "nvidia-h100-sxm-80gb"
-
-
 def fit_of(device: DeviceRates) -> Fit:
     """Return the constants of a device.
 
@@ -170,14 +172,13 @@ def fit_of(device: DeviceRates) -> Fit:
     UserError if it cannot be read.
     """
     path = user_path(device.name)
-    return read_fit(path) if path.is_file() else shipped_fit(device.name)
+    return read_fit(path) if path.is_file() else shipped_fit(device.fit)
 
 
 @cache
-def shipped_fit(device: str) -> Fit:
-    """Return the constants that irscope has for a device, or those of the H100 if it has none."""
-    path = Path(__file__).with_name("fits") / f"{_file_name(device)}.json"
-    return read_fit(path if path.is_file() else path.with_name(f"{_FITTED}.json"))
+def shipped_fit(name: str = _FITTED) -> Fit:
+    """Return the constants in a file of irscope's own by its name, those of the H100 by default."""
+    return read_fit(Path(__file__).with_name("fits") / f"{name}.json")
 
 
 def user_path(device: str) -> Path:

@@ -8,6 +8,7 @@ The lines of the assembly that show where the work of a term comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -15,9 +16,11 @@ import numpy as np
 from irscope.estimating.constants import RATED_TARGETS, Constants, DeviceRates, Fit, fit_of, rates_of
 from irscope.estimating.model import (
     Numbers,
+    alu_cycles,
     atomic_places,
     dram_bytes,
     dram_spread,
+    fabric_bytes,
     group_cycles,
     l2_bytes,
     memory_latency,
@@ -32,6 +35,7 @@ from irscope.estimating.model import (
 from irscope.estimating.terms import (
     ATOMICS,
     EXPOSED,
+    FABRIC,
     FETCH,
     ISSUE,
     L2,
@@ -53,7 +57,7 @@ from irscope.estimating.work import Work, work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Evidence, ReadStage, evidence_at
 from irscope.model import Launch, UserError, Variant
-from irscope.targets import CUDA
+from irscope.targets import CUDA, HIP, in_words_of, target_named
 
 # The text with the numbers behind a term, from the work, the device and the constants of the model.
 _Text = Callable[[Numbers, DeviceRates, Constants], str]
@@ -106,6 +110,14 @@ def _l2(x: Numbers, device: DeviceRates, c: Constants) -> str:
     return f"{total / 1e6:,.1f} MB between L2 and the multiprocessors at {device.l2 * c['l2']:,.0f} GB/s"
 
 
+def _fabric(x: Numbers, device: DeviceRates, c: Constants) -> str:
+    total = float(fabric_bytes(x, device))
+    return (
+        f"{total / 1e6:,.1f} MB between the L2 of {device.dies} dies and the cache that they share, "
+        f"at {device.fabric * c['l2']:,.0f} GB/s"
+    )
+
+
 def _shared(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"({x['shared wavefronts']:,.0f} wavefronts of shared memory x {c['shared wavefront']:.2f}"
     if x["shuffles"]:
@@ -123,7 +135,13 @@ def _stores(x: Numbers, device: DeviceRates, c: Constants) -> str:
 
 def _issue(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"{x['instructions']:,.0f} warp instructions x {c['issue']:.2f} cycles"
-    return _per_sm(f"{what}, of which {x['alu']:,.0f} integer x 0.5", x, device, c)
+    return _per_sm(f"{what}, of which {x['alu']:,.0f} {_alu(x)}", x, device, c)
+
+
+def _alu(x: Numbers) -> str:
+    """Say how long the instructions take that one kind of unit computes: "1,024 integer x 0.5"."""
+    each = float(alu_cycles(x)) / x["alu"] if x["alu"] else 0.0
+    return f"{'vector' if 'vector cycles' in x else 'integer'} x {each:.2g}"
 
 
 def _special(x: Numbers, device: DeviceRates, c: Constants) -> str:
@@ -180,6 +198,7 @@ _TEXTS: Mapping[str, _Text] = {
     TENSOR: _tensor,
     MEMORY: _memory,
     L2: _l2,
+    FABRIC: _fabric,
     SHARED: _shared,
     STORES: _stores,
     ISSUE: _issue,
@@ -204,22 +223,24 @@ _ACCESSES = {
 
 
 def term_evidence(name: str, work: Work, artifacts: VariantArtifacts | None) -> tuple[Evidence, ...]:
-    """Return at most 64 lines of the PTX, those with most work first."""
+    """Return at most 64 lines of the PTX (AMD: of the LLVM IR), those with most work first."""
+    amd = artifacts is not None and artifacts.variant.target.backend == HIP.name
+    stage = "llir" if amd else CUDA.assembly
     if name == LATENCY:
         loops = sorted(work.counts.loops, key=lambda loop: -loop.passes * loop.instructions)
-        return evidence_at(CUDA.assembly, (loop.header for loop in loops[:_MOST] if loop.passes))
+        return evidence_at(stage, (loop.header for loop in loops[:_MOST] if loop.passes))
     if name == TENSOR and artifacts is not None and artifacts.scan is not None:
         matrix_lines = [
             line for kind, lines in artifacts.scan.lines.items() if kind.kind == "matrix" for line in lines
         ]
-        return evidence_at(CUDA.assembly, sorted(matrix_lines)[:_MOST])
+        return evidence_at(HIP.assembly if amd else CUDA.assembly, sorted(matrix_lines)[:_MOST])
     space, names = _ACCESSES.get(name, ("", ()))
     accesses = [one for one in work.counts.accesses if one.space == space and one.name in names]
     accesses.sort(key=lambda one: -(one.sectors + one.wavefronts))
     lines = [one.line for one in accesses if one.warps]
     if name in (MEMORY, L2, STORES):
         lines += [copy.line for copy in work.counts.copies if copy.stores or name != STORES]
-    return evidence_at(CUDA.assembly, dict.fromkeys(lines[:_MOST]))
+    return evidence_at(stage, dict.fromkeys(lines[:_MOST]))
 
 
 # Terms below this share of the largest are not listed.
@@ -238,17 +259,17 @@ def estimate(
     """Estimate how long `launch` takes on `device` (None: the usual one of the variant's target).
 
     `read` returns the content of a stage, or None if there is none: `lambda stage:
-    workspace.contents.read(variant, stage)`; only the PTX and the cubin are read. `fit` has the constants
+    workspace.contents.read(variant, stage)`; only the PTX and the cubin (AMD: the LLVM IR and the AMDGCN) are read. `fit` has the constants
     of the model (None: the ones of the device). Raises UserError if the variant cannot be
     estimated: no machine code, a target without rates.
     """
     device = device or rates_of(variant.target)
-    if device is None or variant.target.backend != CUDA.name:
+    if device is None:
         targets = ", ".join(RATED_TARGETS)
         raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
     artifacts = VariantArtifacts(variant, read)
     return estimate_of(
-        work_of(artifacts, launch, device.multiprocessors), device, fit or fit_of(device), artifacts
+        work_of(artifacts, launch, device), device, fit or fit_of(device), artifacts
     )
 
 
@@ -261,35 +282,41 @@ def estimate_of(
     total = float(total_time({name: np.array([time]) for name, time in times.items()}, fit.values)[0])
     largest = max(times, key=times.__getitem__)
     limiting = _limiting(times)
+    words = partial(in_words_of, target_named(device.target))
     terms = [
         Term(
-            name,
+            words(name),
             time,
-            _TEXTS[name](x, device, fit.values),
+            words(_TEXTS[name](x, device, fit.values)),
             term_evidence(name, work, artifacts),
         )
         for name, time in times.items()
         if time >= _LISTED * times[largest]
     ]
     idle = _idle_share(limiting, work.numbers, device)
-    terms.append(Term(TAIL, times[limiting] * idle, _tail_text(work.numbers, device)))
+    terms.append(Term(TAIL, times[limiting] * idle, words(_tail_text(work.numbers, device))))
     terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
     ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
-    limits = tuple(_limits(work))
+    limits = tuple(_limits(work, fit))
     notes = (
         *limits,
         *(f"not counted: {text}" for text in work.counts.unknown),
         *work.counts.assumptions,
         *_places_of_atomics(work),
     )
-    bound = TAIL if idle > 0.5 else limiting
+    bound = TAIL if idle > 0.5 else words(limiting)
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
     depends = work.counts.depends
     return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, limits, depends)
 
 
-def _limits(work: Work) -> Iterator[str]:
-    """Say what the model does not know about this kind of kernel, or launch."""
+def _limits(work: Work, fit: Fit) -> Iterator[str]:
+    """Say what the model does not know about this kind of kernel, or of GPU."""
+    if "assumed" in fit.provenance:
+        yield (
+            f"no {fit.device} GPU was measured: rates come from documents, other constants from the H100; compare "
+            "configs rather than times, or correct them with `irscope pick --calibrate`"
+        )
     if work.counts.depends:
         yield (
             f"?: depends on the values of {', '.join(work.counts.depends)}, which are not known: taken so "

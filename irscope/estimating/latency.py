@@ -15,17 +15,19 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irscope.estimating.machine_code import NONE, OPCODES, MachineInstructions, MachineRuns
+from irscope.estimating.machine_code import AMD_UNITS, NO_SCOREBOARD, OPCODES, MachineInstructions, MachineRuns
 from irscope.model import UserError
 
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
 # Microbenchmarking" (2024): shared memory 29; special functions and warp shuffles as on Volta and Ampere
 # (Z. Jia et al., 2018, table 4.1; H. Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture").
+# AMD's are those of an MI300X: LDS and the scalar cache (Chips and Cheese, "Testing AMD's Giant MI300X", 2024).
 LATENCIES = {
     "LDS": 29, "LDSM": 33, "STS": 20, "STSM": 20, "SHFL": 24, "MUFU": 22, "LDC": 30, "S2R": 25, "S2UR": 25,
     "F2I": 20, "I2F": 20, "F2F": 20, "DFMA": 48, "DADD": 48, "DMUL": 48, "DMMA": 40, "STG": 20, "STL": 20,
-    "LDL": 33, "RED": 20, "R2UR": 12, "ATOMS": 60,
+    "LDL": 33, "RED": 20, "R2UR": 12, "ATOMS": 60, "LDSACCESS": 64, "LDSSHUFFLE": 64, "SCALARLOAD": 120,
 }  # fmt: skip
+_NAMES = OPCODES | AMD_UNITS
 _SPECIAL = frozenset(("MUFU", "F2I", "I2F", "F2F"))
 _OTHER = 15
 _SHARED_ISSUE = 20  # until the operands of an access are read
@@ -35,10 +37,15 @@ _WARM, _INNER = 6, 3  # passes that are replayed
 # 167 real kernels, the largest, with 24,000 instructions, takes 22,000 steps; none has more than two levels.
 _MOST_STEPS, _MOST_LEVELS = 1_000_000, 32
 _LOAD, _COPY, _COMMIT, _WAIT, _TMA, _SYNC, _GMMA, _GMMA_WAIT, _HMMA, _ATOM = range(1, 11)
+# AMD: memory instructions that a counter counts, in order, and LDS and scalar ones, which another one counts.
+_COUNTED_LOAD, _COUNTED_STORE, _COUNTED_ATOMIC, _LDS, _LDS_WAIT = range(11, 16)
 _ROLES = {
     "LDG": _LOAD, "LDGSTS": _COPY, "LDGDEPBAR": _COMMIT, "DEPBAR": _WAIT, "UTMALDG": _TMA, "SYNCS": _SYNC,
     "HGMMA": _GMMA, "QGMMA": _GMMA, "IGMMA": _GMMA, "WARPGROUP": _GMMA_WAIT, "HMMA": _HMMA, "IMMA": _HMMA,
-    "QMMA": _HMMA, "ATOMG": _ATOM, "ATOM": _ATOM,
+    "QMMA": _HMMA, "ATOMG": _ATOM, "ATOM": _ATOM, "VLOAD": _COUNTED_LOAD, "SCRATCHLOAD": _COUNTED_LOAD,
+    "VSTORE": _COUNTED_STORE, "SCRATCHSTORE": _COUNTED_STORE, "VATOMIC": _COUNTED_ATOMIC, "VECTORWAIT": _WAIT,
+    "LDSACCESS": _LDS, "LDSSHUFFLE": _LDS, "SCALARLOAD": _LDS, "LDSWAIT": _LDS_WAIT, "MATRIX": _GMMA,
+    "PRODUCTWAIT": _GMMA_WAIT,
 }  # fmt: skip
 
 
@@ -93,7 +100,7 @@ class Replay:
     """
 
     def __init__(self, code: MachineInstructions, runs: MachineRuns, given: ReplayInput) -> None:
-        names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
+        names = [_NAMES.get(opcode, "") for opcode in code.opcode.tolist()]
         self._roles = [_ROLES.get(name, 0) for name in names]
         self._latency = [LATENCIES.get(name, _OTHER) for name in names]
         slots = -(-given.warps // 4)
@@ -106,7 +113,7 @@ class Replay:
         self._skipped = (runs.times < 0.3).tolist()
         # Code after the end is rarely run: ptxas moves what polls a barrier once more, or a slow path, there.
         longest = max(runs.loops, key=lambda loop: loop.passes * (loop.end - loop.start), default=None)
-        exits = [index for index, name in enumerate(names) if name == "EXIT" and not code.predicated[index]]
+        exits = [index for index, name in enumerate(names) if name in ("EXIT", "END") and not code.predicated[index]]
         after = [index for index in exits if longest is None or index > longest.end]
         self._end = after[0] + 1 if after else len(names)
         self._loops, self._given = runs.loops, given
@@ -131,7 +138,7 @@ class Replay:
         stretches = [(0, 0)] * len(self._roles)
         columns = zip(self._waits, self._roles, self._special, self._sets, self._reads, strict=True)
         alone = [
-            not (waits or role or special) and sets == reads == NONE
+            not (waits or role or special) and sets == reads == NO_SCOREBOARD
             for waits, role, special, sets, reads in columns
         ]
         for index in reversed(range(len(stretches))):
@@ -205,9 +212,9 @@ class Replay:
         elif at in self._given.wavefronts:
             state.shared = max(state.shared, time) + self._given.wavefronts[at]
             latency += state.shared - time
-        if self._sets[at] != NONE:
+        if self._sets[at] != NO_SCOREBOARD:
             boards[self._sets[at]] = max(boards[self._sets[at]], time + latency)
-        if self._reads[at] != NONE:
+        if self._reads[at] != NO_SCOREBOARD:
             boards[self._reads[at]] = max(boards[self._reads[at]], time + _SHARED_ISSUE)
         state.time = time + self._stall[at]
 
@@ -215,12 +222,14 @@ class Replay:
         self, at: int, role: int, time: float, latency: float, state: _State
     ) -> tuple[float, float]:
         """Return the cycle in which the instruction issues, and its latency."""
-        if role in (_LOAD, _COPY, _TMA):
+        if role in (_LOAD, _COPY, _TMA, _COUNTED_LOAD):
             state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
         if role == _LOAD:
             return time, state.way - time + self._memory
         if role == _ATOM:
             return time, self._atomic
+        if role >= _COUNTED_LOAD:
+            return self._counted(at, role, time, latency, state), latency
         if role == _COPY:
             state.copying = state.way + self._memory
         elif role == _COMMIT:
@@ -242,6 +251,22 @@ class Replay:
             time = max(time, state.tensor)
             state.tensor = time + self._given.matrix_cycles.get(at, 0.0)
         return time, latency
+
+
+    def _counted(self, at: int, role: int, time: float, latency: float, state: _State) -> float:
+        """Return the cycle in which an instruction of AMD issues that is counted, or waits for a count."""
+        if role == _COUNTED_LOAD:
+            state.groups.append(state.way + self._memory)
+        elif role == _COUNTED_STORE:
+            state.groups.append(time)
+        elif role == _COUNTED_ATOMIC:
+            state.groups.append(time + self._atomic)
+        elif role == _LDS:
+            state.shared = max(state.shared, time) + self._given.wavefronts.get(at, 0.0)
+            state.tensor_copies.append(state.shared + latency)
+        elif self._groups[at] >= 0:
+            time = _wait(state.tensor_copies, self._groups[at], time)
+        return time
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:

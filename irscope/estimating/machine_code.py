@@ -43,7 +43,7 @@ from irscope.targets.elf import ElfSection, line_rows, sections
 
 Integers = NDArray[np.int64]
 SIZE = 16
-NONE = 7  # no scoreboard
+NO_SCOREBOARD = 7
 _WIDE_BRANCHES = 90  # the first compute capability, times ten, whose branches have 56 bits
 # The code of a kernel with 260,000 instructions; large ones have a tenth.
 _MOST_BYTES = 4 << 20
@@ -61,6 +61,14 @@ OPCODES = {
     0x1A8: "ATOMG", 0x1A9: "ATOMG", 0x18A: "ATOM", 0x18C: "ATOMS", 0x18D: "ATOMS", 0x192: "MEMBAR",
     0x1C6: "FENCE",
 }  # fmt: skip
+# The units of an AMD compute unit, under numbers that no opcode of NVIDIA has (see `amd_machine_code`).
+AMD_UNITS = dict(
+    enumerate(
+        ("VECTOR", "SCALAR", "TRANSCENDENTAL", "MATRIX", "VLOAD", "VSTORE", "VATOMIC", "SCRATCHLOAD", "SCRATCHSTORE",
+         "SCALARLOAD", "LDSACCESS", "LDSSHUFFLE", "BARRIER", "END", "VECTORWAIT", "LDSWAIT", "PRODUCTWAIT"),
+        start=0x1000,
+    )
+)  # fmt: skip
 
 
 @frozen
@@ -192,8 +200,7 @@ def machine_runs(code: MachineInstructions, line_times: Floats) -> MachineRuns:
 
     `line_times` is how often it runs each line of the PTX.
     """
-    loops = _loops(code)
-    innermost = _innermost(loops, len(code))
+    loops, innermost = loops_of(code)
     has_line = (code.ptx_line >= 0) & (code.ptx_line < len(line_times))
     own_times = np.where(has_line, line_times[np.where(has_line, code.ptx_line, 0)], 1.0)
     _count_passes(code, loops, innermost, own_times)
@@ -201,6 +208,12 @@ def machine_runs(code: MachineInstructions, line_times: Floats) -> MachineRuns:
     return MachineRuns(
         loops, innermost, np.minimum(passes[innermost], np.where(own_times < 1, own_times, np.inf))
     )
+
+
+def loops_of(code: MachineInstructions) -> tuple[list[MachineLoop], NDArray[np.int64]]:
+    """Find the loops, and the index of the innermost one around each instruction (-1: none)."""
+    loops = _loops(code)
+    return loops, _innermost(loops, len(code))
 
 
 def _loops(code: MachineInstructions) -> list[MachineLoop]:

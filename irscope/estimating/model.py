@@ -15,6 +15,7 @@ from irscope.estimating.constants import Constants, DeviceRates
 from irscope.estimating.terms import (
     ATOMICS,
     EXPOSED,
+    FABRIC,
     FETCH,
     ISSUE,
     L2,
@@ -75,7 +76,7 @@ def again_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
     A program reads bytes again after a distance, in which all programs that run with it read, too,
     in part the same; the next wave of programs reads again what the one before has read.
     """
-    capacity = reuse * device.l2_bytes
+    capacity = reuse * max(device.cache_bytes, device.l2_bytes)
     lost: Values = np.zeros_like(x["programs"])
     for bits in FAR:
         lost = lost + x[f"far {bits}"] / (1 + (capacity / 2.0**bits) ** 4)
@@ -97,6 +98,16 @@ def l2_bytes(x: Numbers) -> Values:
         hit = hit + x[f"again {bits}"] / (1 + (x["resident"] * 2.0**bits / x["l1 bytes"]) ** 4)
     stored = (x["store sectors"] + x["tensor stores"]) * 32 * x["programs"]
     return np.maximum(x["touched bytes"] - cached * hit, x["unique bytes"]) + stored
+
+
+def fabric_bytes(x: Numbers, device: DeviceRates) -> Values:
+    """Return the bytes between the L2 of each die and the cache behind them: what programs of two dies
+    share comes twice.
+    """
+    if not device.fabric:
+        return np.zeros_like(x["programs"])
+    result: Values = np.minimum(x["die bytes"], x["touched bytes"] + x["stored bytes"])
+    return result
 
 
 def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
@@ -148,6 +159,12 @@ def synchronous_cycles(x: Numbers, device: DeviceRates, c: Constants) -> Values:
     return x["mma"] * (efficiency * COUNTED_TENSOR / device.tensor)
 
 
+def alu_cycles(x: Numbers) -> Values:
+    """Return the cycles of what one kind of unit computes: integers of NVIDIA, all vectors of AMD."""
+    result: Values = x.get("vector cycles", x["alu"] * 0.5)
+    return result
+
+
 def term_times(x: Numbers, device: DeviceRates, c: Constants) -> dict[str, Values]:
     """Return the microseconds of each term, by name."""
     clock = device.clock * 1e3
@@ -155,7 +172,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Constants) -> dict[str, Value
     stored_sectors = x["store sectors"] + x["tensor stores"]
     chain = program_cycles(x, c)
     wave = waves(x, device, c["tail"])
-    pipes = np.maximum(x["instructions"] * c["issue"], (x["alu"] + x["double"] * 15) * 0.5)
+    pipes = np.maximum(x["instructions"] * c["issue"], alu_cycles(x) + x["double"] * 7.5)
     missed = np.maximum(0.0, 1 - c["code cache"] * 1024 / (x["size"] * 16)) ** 2
     lines = (x["load lines"] + x["copy lines"]) * c["l1 line"]
     times = {
@@ -163,6 +180,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Constants) -> dict[str, Value
         TENSOR: (group_cycles(x, device, c) + synchronous_cycles(x, device, c)) * per_sm,
         MEMORY: dram_bytes(x, device, c["l2 reuse"]) * dram_spread(x, c) / (device.memory * c["dram"] * 1e3),
         L2: l2_bytes(x) / (device.l2 * c["l2"] * 1e3),
+        FABRIC: fabric_bytes(x, device) / (max(device.fabric, 1.0) * c["l2"] * 1e3),
         SHARED: (x["shared wavefronts"] * c["shared wavefront"] + x["shuffles"] * c["shuffle"] + lines)
         * per_sm,
         STORES: stored_sectors * c["store sector"] * per_sm,

@@ -14,6 +14,7 @@ LATENCY, TENSOR, MEMORY, L2 = "latency", "tensor cores", "memory", "L2"
 SHARED, ISSUE, SPECIAL, SPILLS = "shared memory", "issue", "special functions", "spills"
 ATOMICS, STORES, TAIL, OVERHEAD = "atomics", "stores", "tail", "launch overhead"
 PROGRAMS, FETCH, EXPOSED, RAMP = "program launches", "instruction fetch", "no overlap", "ramp"
+FABRIC = "Infinity Cache"
 
 
 @frozen

@@ -94,7 +94,7 @@ class _Clock:
         # How long each span occupies its engine.
         self.busy: list[float] = []
         self._device = device
-        self._constants: Constants = shipped_fit(device.name).values
+        self._constants: Constants = shipped_fit(device.fit).values
         self._engines = {"copies": _Engine(), "tensor cores": _Engine(), "stores": _Engine()}
         self._engine_lanes = {lane.engine: number for number, lane in enumerate(lanes)}
         # When an event ended, and its span.

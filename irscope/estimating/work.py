@@ -10,6 +10,12 @@ from math import exp, log2, prod
 
 import numpy as np
 
+from irscope.estimating.amd_machine_code import (
+    amd_code,
+    amd_instructions,
+    amd_replay_input,
+    matrix_work,
+)
 from irscope.estimating.constants import DeviceRates, shipped_fit
 from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_launch, prepared_program
 from irscope.estimating.counting.memory_requests import SECTOR
@@ -27,7 +33,7 @@ from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import Launch, UserError
 from irscope.model.process import cycles_not_collected
 from irscope.model.records import frozen
-from irscope.targets import CUDA
+from irscope.targets import CUDA, HIP, in_words_of
 
 # Distances in bytes, as powers of two, after which a program may access the same bytes again.
 AGAIN = range(10, 34)
@@ -64,19 +70,23 @@ class Work:
 
 
 @cycles_not_collected()
-def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
-    """Compute the work of a launch on a device with this number of multiprocessors.
+def work_of(artifacts: VariantArtifacts, launch: Launch, device: DeviceRates) -> Work:
+    """Compute the work of a launch on a device.
 
-    Raises UserError if the variant has no PTX, no cubin or no occupancy, or the grid is empty.
+    Raises UserError if the variant lacks a stage (PTX and cubin; AMD: LLVM IR and AMDGCN) or has no
+    occupancy, or the grid is empty.
     """
     variant, resident = artifacts.variant, artifacts.occupancy
+    if resident is not None and not resident.blocks:
+        what = in_words_of(variant.target, "no block fits on a multiprocessor")
+        raise UserError(f"#{variant.id}: {what}")
+    if prod(launch.grid) < 1:
+        raise UserError(f"#{variant.id}: the launch has an empty grid")
+    if variant.target.backend == HIP.name:
+        return _amd_work(artifacts, launch, device)
     ptx, binary = artifacts.assembly, artifacts.binary
     if resident is None or ptx is None or binary is None or variant.target.backend != CUDA.name:
         raise UserError(f"#{variant.id}: an estimate needs the PTX and the cubin of a compiled variant")
-    if not resident.blocks:
-        raise UserError(f"#{variant.id}: no block fits on a multiprocessor")
-    if prod(launch.grid) < 1:
-        raise UserError(f"#{variant.id}: the launch has an empty grid")
     code = machine_instructions(
         binary, str(variant.metadata.get("name", variant.kernel.name)), int(variant.target.arch)
     )
@@ -86,20 +96,48 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
     text = ptx.split("\n")
     code = with_products(code, text)
     runs = machine_runs(code, _line_times(counts, ptx, len(text)))
-    numbers = {
-        "programs": float(counts.programs),
-        "ended programs": counts.ended,
-        "warps": float(counts.warps),
-        "resident": float(resident.blocks),
-        "longest": counts.longest,
+    numbers = _launch_numbers(counts, resident.blocks, device) | {
         # L1 has the rest of the 256 KiB that it shares with shared memory from compute capability 8.0 on.
         "l1 bytes": max(16.0, 256 - (artifacts.count("shared") or 0) * resident.blocks / 1024) * 1024,
     }
     numbers |= _instructions(code, runs, counts.warps)
     numbers |= _matrix(counts, text)
-    numbers |= _memory(counts)
-    numbers |= _traffic(counts, resident.blocks, multiprocessors)
     numbers |= _latency(code, runs, counts, text)
+    return Work(numbers, counts)
+
+
+def _launch_numbers(counts: LaunchCounts, resident: int, device: DeviceRates) -> dict[str, float]:
+    """Return what follows from the counts of a launch alone."""
+    numbers = {
+        "programs": float(counts.programs),
+        "ended programs": counts.ended,
+        "warps": float(counts.warps),
+        "resident": float(resident),
+        "longest": counts.longest,
+    }
+    return numbers | _memory(counts) | _traffic(counts, resident, device.multiprocessors, device.dies)
+
+
+def _amd_work(artifacts: VariantArtifacts, launch: Launch, device: DeviceRates) -> Work:
+    """Compute the work of a launch of an AMD kernel, from its LLVM IR and AMDGCN."""
+    variant, resident, assembly = artifacts.variant, artifacts.occupancy, artifacts.assembly
+    llvm, arch = artifacts.text("llir"), variant.target.arch
+    if resident is None or assembly is None or llvm is None:
+        raise UserError(f"#{variant.id}: an estimate needs the LLVM IR and the AMDGCN of a compiled variant")
+    counts = count_launch(variant, launch, llvm)
+    if not counts.blocks:
+        raise UserError(f"#{variant.id}: no estimate: {', '.join(counts.unknown) or 'nothing was counted'}")
+    program = prepared_program(llvm, variant.target).program
+    made = amd_code(assembly, llvm, program, counts)
+    if made is None:
+        raise UserError(f"#{variant.id}: the AMDGCN has no instructions")
+    replay = Replay(made.code, made.runs, amd_replay_input(made, counts, program, arch, device.tensor))
+    products = sum(count * matrix_work(name, arch) for name, count in counts.matrix().items())
+    numbers = _launch_numbers(counts, resident.blocks, device)
+    numbers |= amd_instructions(made, counts, assembly)
+    numbers |= {"wgmma": 0.0, "wgmma operands": 0.0, "mma": products / COUNTED_TENSOR}
+    numbers |= {"l1 bytes": float(device.l1_kib * 1024)}
+    numbers |= {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}
     return Work(numbers, counts)
 
 
@@ -249,18 +287,18 @@ def _rounds(counts: LaunchCounts) -> float:
     return max(1.0, loaded / once) if once else 1.0
 
 
-def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dict[str, float]:
+def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int, dies: int) -> dict[str, float]:
     """Return the bytes of the launch by where they come from, with all programs of a wave at once.
 
     `again B` are bytes that a program accesses again after 2**B other bytes. `far B` are bytes
     that programs access again after all of a wave have accessed 2**B different bytes; what they
-    share is fetched once. `atomic bytes` are the different bytes to which a wave adds.
+    share is fetched once. `die bytes` are read by the L2 of each of `dies`, among which programs go round.
+    `atomic bytes` are the different bytes to which a wave adds.
     """
     programs = float(counts.programs)
     wave = min(programs, resident * multiprocessors)
-    by_name = dict.fromkeys(
-        ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes", "atomic bytes"), 0.0
-    )
+    names = ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes", "atomic bytes")
+    by_name = dict.fromkeys((*names, "die bytes"), 0.0)
     by_name |= {f"again {bits}": 0.0 for bits in AGAIN} | {f"far {bits}": 0.0 for bits in FAR}
     alone = sum(tensor.bytes for tensor in counts.traffic) * wave
     apart = sum(tensor.unique_bytes(wave) for tensor in counts.traffic) / alone if alone else 1.0
@@ -269,6 +307,7 @@ def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dic
         together = tensor.unique_bytes(wave)
         different_share = together / (tensor.bytes * wave) if tensor.bytes else 1.0
         by_name["wave footprint"] += together
+        by_name["die bytes"] += tensor.unique_bytes(max(1.0, wave / dies)) * min(dies, wave) * programs / wave
         if tensor.direction == "read" and tensor.several and tensor.tensor_bytes:
             by_name["unique bytes"] += different
             by_name["wave bytes"] += different
@@ -400,7 +439,7 @@ def _product_cycles(
 ) -> dict[int, float]:
     """Return how long each matrix instruction of all warps occupies the tensor cores, by its index."""
     cycles: dict[int, float] = {}
-    slower = shipped_fit(device.name).values["mma"] if device.warp_groups else 1.0
+    slower = shipped_fit(device.fit).values["mma"] if device.warp_groups else 1.0
     for index, opcode in enumerate(code.opcode.tolist()):
         name, line = OPCODES.get(opcode, ""), int(code.ptx_line[index])
         if not name.endswith("MMA") or not 0 <= line < len(ptx):

@@ -31,7 +31,7 @@ class VariantArtifacts:
     @cached_property
     def assembly(self) -> str | None:
         """Return the assembly text: PTX or AMDGCN."""
-        return self._text(self._backend.assembly)
+        return self.text(self._backend.assembly)
 
     @cached_property
     def binary(self) -> bytes | None:
@@ -56,7 +56,7 @@ class VariantArtifacts:
     def loop_spills(self) -> Measured:
         """Count the accesses of local memory in the machine code's hot loop, if it is stored as text."""
         stage = self._backend.machine_code
-        text, instructions = self._text(stage), instructions_of(stage)
+        text, instructions = self.text(stage), instructions_of(stage)
         scanned = scan(text, instructions) if text is not None and instructions else None
         return self._in_hot_loop(stage, text, scanned, lambda loop: loop.spills)
 
@@ -71,7 +71,7 @@ class VariantArtifacts:
     @cached_property
     def ttgir(self) -> TtgirScan | None:
         """Return the layouts, conversions and buffers of the TTGIR."""
-        text = self._text("ttgir")
+        text = self.text("ttgir")
         return None if text is None else scan_ttgir(text)
 
     def warp_specialization(self) -> Measured:
@@ -79,7 +79,7 @@ class VariantArtifacts:
 
         For example "default: 4 warps, 2 loads; partition0: 4 warps, 232 registers, 1 MMA".
         """
-        text = self._text("ttgir")
+        text = self.text("ttgir")
         if text is None:
             return Measured(None)
         warp_partitions = partitions(text, self.assembly)
@@ -163,7 +163,7 @@ class VariantArtifacts:
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
         return evidence_at(self._backend.assembly, sorted(lines))
 
-    def _text(self, stage: str) -> str | None:
+    def text(self, stage: str) -> str | None:
         content = self._read(stage)
         return None if content is None else content.decode("utf-8", "replace")
 

@@ -160,9 +160,15 @@ HIP = Backend(
     pointer_key="S",
     # HIP Programming Guide, "Hardware implementation", and AMD's ISA documents.
     words={
+        "wavefronts of shared memory": "passes of LDS",
         "shared memory": "LDS",
+        "local memory": "scratch memory",
+        "multiprocessors": "compute units",
         "multiprocessor": "compute unit",
         "warps": "wavefronts",
+        "warp": "wavefront",
+        "tensor cores": "matrix cores",
+        "mma.sync": "matrix instructions",
         "blocks": "workgroups",
         "block": "workgroup",
     },

@@ -49,7 +49,7 @@ def measurements(judged: Spaces, device: DeviceRates, configs: int) -> list[Row]
         for one in chosen:
             artifacts = VariantArtifacts(one.variant, partial(one.workspace.contents.read, one.variant))
             try:
-                work = work_of(artifacts, one.launch, device.multiprocessors)
+                work = work_of(artifacts, one.launch, device)
             except UserError as error:
                 print(error)
                 continue

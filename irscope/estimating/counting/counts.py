@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.interpreter import Interpreter, Run
 from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
-from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARP, WARPS
+from irscope.estimating.counting.llvm_lowering import lowered
+from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARPS
 from irscope.estimating.counting.memory_traffic import AccessSectors, TensorTraffic, memory_traffic
 from irscope.estimating.counting.programs import (
     ProgramLengths,
@@ -32,10 +33,12 @@ from irscope.estimating.counting.steady_loops import carried_registers, data_reg
 from irscope.estimating.counting.translate import Space, Steps, Translator, constant
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
-from irscope.model import Launch, Variant
+from irscope.model import Launch, Target, Variant
 from irscope.model.process import cycles_not_collected
 from irscope.model.records import frozen
+from irscope.targets import HIP
 from irscope.targets.cuda_instructions import PTX
+from irscope.targets.hip_instructions import AMDGCN
 from irscope.targets.instructions import InstructionKind
 
 
@@ -173,15 +176,15 @@ _MOST_PREPARED, _MOST_PREPARED_TEXT = 32, 1_000_000
 class PreparedProgram:
     """A PTX program with the tables that counting any of its launches needs."""
 
-    def __init__(self, document: Document) -> None:
-        self.program = PtxProgram(document)
+    def __init__(self, program: PtxProgram) -> None:
+        self.program, document = program, program.document
         self.steps: Steps = Translator(self.program).run()
         self.steps.carried = carried_registers(self.program, self.steps)
         self.steps.deciding = deciding_loads(self.steps)
         self.scattered = data_registers(self.steps)
         instructions, lines = self.program.instructions, document.lines
         self.kinds = [
-            PTX.kinds(instruction.opcode, lines[document.operations[instruction.index].line])
+            _kinds(instruction.opcode, lines[document.operations[instruction.index].line])
             if _counted(instruction.opcode)
             else ()
             for instruction in instructions
@@ -194,12 +197,15 @@ _ProgramId = tuple[int, int, int]
 _prepared: OrderedDict[str, PreparedProgram] = OrderedDict()
 
 
-def prepared_program(text: str) -> PreparedProgram:
-    """Prepare a PTX text, or return its cached preparation, for further launches of a variant."""
+def prepared_program(text: str, target: Target | None = None) -> PreparedProgram:
+    """Prepare a PTX text, or return its cached preparation, for further launches of a variant.
+
+    The text is LLVM IR if `target` is one of AMD.
+    """
     prepared = _prepared.get(text)
     if prepared is None:
         with cycles_not_collected():
-            prepared = PreparedProgram(parse(text))
+            prepared = PreparedProgram(_program(text, target))
         while _prepared and (
             len(_prepared) >= _MOST_PREPARED or sum(map(len, _prepared)) + len(text) > _MOST_PREPARED_TEXT
         ):
@@ -209,12 +215,25 @@ def prepared_program(text: str) -> PreparedProgram:
     return prepared
 
 
+def _program(text: str, target: Target | None) -> PtxProgram:
+    """Read a PTX, or the LLVM IR of an AMD kernel."""
+    if target is None or target.backend != HIP.name:
+        return PtxProgram(parse(text))
+    ptx, lines = lowered(text)
+    banks = 64 if target.arch == "gfx950" else 32
+    return PtxProgram(parse(ptx), target.warp_size, banks, "LLVM IR", lines)
+
+
+def _kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
+    return AMDGCN.kinds(opcode, "") if opcode.startswith("v_") else PTX.kinds(opcode, line)
+
+
 def _counted(opcode: str) -> bool:
     return opcode.partition(".")[0] not in ("mov", "add", "mul", "fma", "sub", "cvt", "selp", "setp")
 
 
 def count_launch(variant: Variant, launch: Launch, ptx: str) -> LaunchCounts:
-    """Count the work of `launch`; `ptx` is the variant's PTX.
+    """Count the work of `launch`; `ptx` is the variant's PTX, or its LLVM IR if the target is one of AMD.
 
     Never raises for any text: what is not interpreted is in `unknown`.
     """
@@ -225,7 +244,7 @@ def count_launch(variant: Variant, launch: Launch, ptx: str) -> LaunchCounts:
             max(0, x * y * z), warps, unknown=(f"{len(ptx):,} characters of PTX are too many",)
         )
     try:
-        return _count(prepared_program(ptx), variant, launch, (x, y, z))
+        return _count(prepared_program(ptx, variant.target), variant, launch, (x, y, z))
     except Exception as error:  # noqa: BLE001 - the text is untrusted, and one variant must not cost others
         text = f"the PTX could not be interpreted: {type(error).__name__}"
         return LaunchCounts(max(0, x * y * z), warps, unknown=(text,))
@@ -235,7 +254,7 @@ def _count(
     prepared: PreparedProgram, variant: Variant, launch: Launch, grid: tuple[int, int, int]
 ) -> LaunchCounts:
     program, count = prepared.program, prod(grid)
-    warps = -(-(program.threads or WARP * _number_of_warps(variant)) // WARP)
+    warps = -(-(program.threads or program.warp * _number_of_warps(variant)) // program.warp)
     unknown = _obstacles(program, count, warps)
     if unknown:
         return LaunchCounts(max(0, count), warps, unknown=unknown)
@@ -260,7 +279,7 @@ class _LaunchCounter:
     @property
     def block(self) -> int:
         """Return the threads of a program."""
-        return self.warps * WARP
+        return self.warps * self.prepared.program.warp
 
     def representative(self, most: int) -> tuple[list[_ProgramId], float]:
         """Choose programs that represent all that do not end at once, and return the share of those.
@@ -312,7 +331,7 @@ class _LaunchCounter:
             instructions_of=tuple(map(float, totals)),
             sampled=tuple(sampled),
             assumptions=tuple(
-                f"PTX line {self._line(index) + 1}: {text}" for index, text in sorted(run.assumptions.items())
+                f"{program.source} line {self._line(index) + 1}: {text}" for index, text in sorted(run.assumptions.items())
             ),
             unknown=tuple(unknown),
             ended=float(prod(self.grid) - programs),
@@ -342,7 +361,7 @@ class _LaunchCounter:
         return interpreter
 
     def _line(self, operation: int) -> int:
-        return self.prepared.program.document.operations[operation].line
+        return self.prepared.program.line(operation)
 
     def _examined(self, run: Run) -> int:
         """Return the index of the sampled program whose memory accesses are examined.
@@ -419,11 +438,12 @@ class _LaunchCounter:
         """
         ids = np.array(programs, np.int32)
         # Either all threads of a block, or one of each warp.
-        lane = np.arange(threads, dtype=np.int32)[None, :] * (1 if threads == self.block else WARP)
+        warp = self.prepared.program.warp
+        lane = np.arange(threads, dtype=np.int32)[None, :] * (1 if threads == self.block else warp)
         special: dict[str, Array] = {
             "%tid.x": lane,
-            "%laneid": lane % WARP,
-            "%warpid": lane // WARP,
+            "%laneid": lane % warp,
+            "%warpid": lane // warp,
             "%ntid.x": constant(self.block, "b32"),
         }
         for axis_number, axis in enumerate("xyz"):

@@ -27,53 +27,62 @@ from irscope.estimating.counting.launch_arguments import (
     copied_tensor,
     tensor_address,
 )
-from irscope.estimating.counting.memory_requests import METRICS, WARP, ExecutedAccess, Mask, Requests
+from irscope.estimating.counting.memory_requests import METRICS, ExecutedAccess, Mask, Requests
 from irscope.estimating.counting.ptx_program import PtxProgram
 from irscope.estimating.counting.steady_loops import SteadyLoops
 from irscope.estimating.counting.translate import Access, Exit, Space, Step, StepKind, Steps
 from irscope.languages.control_flow import NONE
 
 
-def _warp_operation(parts: Sequence[str], sources: Sequence[Value], threads: int) -> Sequence[Value]:
+def _warp_operation(
+    parts: Sequence[str], sources: Sequence[Value], threads: int, warp: int
+) -> Sequence[Value]:
     """Execute `shfl`, `elect`, `vote`, or a wait for an mbarrier, which always succeeds."""
     match parts[0]:
         case "shfl":
-            return _shuffle(parts, sources, threads)
+            return _shuffle(parts, sources, threads, warp)
         case "elect":
-            return np.zeros((1, 1), np.int32), (np.arange(threads) % WARP == 0)[None, :]
+            return np.zeros((1, 1), np.int32), (np.arange(threads) % warp == 0)[None, :]
         case "mbarrier":
             return (np.ones((1, 1), bool),)
         case "activemask":
             return (np.full((1, 1), -1, np.int32),)
         case "vote":
-            return (_vote(parts, sources[0], threads),)
+            return (_vote(parts, sources[0], threads, warp),)
     return None, None
 
 
-def _shuffle(parts: Sequence[str], sources: Sequence[Value], threads: int) -> Sequence[Value]:
+def _shuffle(
+    parts: Sequence[str], sources: Sequence[Value], threads: int, warp: int
+) -> Sequence[Value]:
     """Execute `shfl.sync.MODE.b32` within the whole warp: value, lane or distance, clamp."""
     value, by = sources[0], sources[1]
     if value is None or by is None or value.shape[1] == 1:
         return None if by is None else value, np.ones((1, 1), bool)
-    lane = np.arange(threads) % WARP
+    lane = np.arange(threads) % warp
     amount = np.broadcast_to(by, (by.shape[0], threads))[0]
     target = {
-        "idx": amount & 31, "bfly": lane ^ amount, "up": lane - amount, "down": lane + amount,
+        "idx": amount & (warp - 1), "bfly": lane ^ amount, "up": lane - amount, "down": lane + amount,
     }[parts[2] if parts[1] == "sync" else parts[1]]  # fmt: skip
-    inside = (target >= 0) & (target < WARP)
+    inside = (target >= 0) & (target < warp)
     source = np.arange(threads) - lane + np.where(inside, target, lane)
     return value[:, source], inside[None, :]
 
 
-def _vote(parts: Sequence[str], condition: Value, threads: int) -> Value:
+_BALLOTS = {32: np.int32, 64: np.int64}
+
+
+def _vote(parts: Sequence[str], condition: Value, threads: int, warp: int) -> Value:
     if condition is None:
         return None
+    if threads < warp:  # one thread stands for its warp
+        return np.where(condition, -1, 0).astype(_BALLOTS[warp]) if "ballot" in parts else condition
     wide = np.broadcast_to(condition, (condition.shape[0], threads))
-    by_warp = wide.reshape(condition.shape[0], -1, WARP)
+    by_warp = wide.reshape(condition.shape[0], -1, warp)
     if "ballot" in parts:
-        ballots = (by_warp.astype(np.int64) << np.arange(WARP)).sum(axis=2).astype(np.uint32).view(np.int32)
-        return np.repeat(ballots, WARP, axis=1)
-    return np.repeat(by_warp.all(axis=2) if "all" in parts else by_warp.any(axis=2), WARP, axis=1)
+        ballots = (by_warp.astype(bool).astype(np.int64) << np.arange(warp)).sum(axis=2)
+        return np.repeat(ballots.astype(_BALLOTS[warp]), warp, axis=1)
+    return np.repeat(by_warp.all(axis=2) if "all" in parts else by_warp.any(axis=2), warp, axis=1)
 
 
 _SIZE = 1 << 18  # bytes: more than any block can have
@@ -176,7 +185,7 @@ class Interpreter:
     ) -> None:
         self.program, self.steps = program, steps
         self.programs, self.threads, self.arguments = programs, threads, arguments
-        self.warps = threads // WARP
+        self.warps = threads // steps.warp
         self.registers: list[Value] = [None] * (len(steps.numbers) + 1)
         for number, value in {**steps.constants, **values}.items():
             self.registers[number] = value
@@ -254,7 +263,7 @@ class Interpreter:
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
         """Count the warps of each program with an active thread."""
-        warps: NDArray[np.int64] = mask.reshape(self.programs, self.warps, WARP).any(axis=2).sum(axis=1)
+        warps: NDArray[np.int64] = mask.reshape(self.programs, self.warps, self.steps.warp).any(axis=2).sum(axis=1)
         return warps
 
     def _block(self, block: int, start: int, mask: Mask, partial: Mask | None) -> _Place | None:
@@ -328,7 +337,7 @@ class Interpreter:
         sources = [self.registers[register] for register in step.sources]
         try:
             if step.kind is StepKind.LANES:
-                return _warp_operation(step.parts, sources, self.threads)
+                return _warp_operation(step.parts, sources, self.threads, self.steps.warp)
             result = step.function(*sources)
         except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted
             return [None] * len(step.results)

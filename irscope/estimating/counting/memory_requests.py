@@ -9,6 +9,9 @@ Global memory is fetched in sectors of 32 bytes, four to a cache line of 128. Sh
 in wavefronts, in each of which every one of its 32 banks serves one word of 4 bytes: an access of 4 bytes per
 thread is one pass of the warp, one of 8 bytes two passes of half a warp, one of 16 bytes four passes of a
 quarter (CUDA C++ Programming Guide, "Shared Memory"; `irscope/layouts/banks.py` does the same for layouts).
+AMD's LDS has 32 banks (gfx950: 64) and serves 128 bytes in a pass, too: a wave of 64 threads takes two passes
+of 4 bytes per thread and eight of 16, whose loads combine threads that are not neighbors (ROCm documentation
+of Composable Kernel, "Understanding AMD GPU LDS and Bank Conflicts").
 """
 
 from __future__ import annotations
@@ -28,6 +31,16 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 SECTOR, LINE, WARP, BANKS = 32, 128, 32, 32
+_PASS = 128  # bytes of shared memory that a pass serves
+# The threads of a wave of 64 in the order of the passes of a load of 16 bytes per thread.
+_READ_ORDER = np.array(
+    [
+        lane + 32 * half
+        for half in range(2)
+        for first, second in ((0, 20), (4, 16), (8, 28), (12, 24))
+        for lane in (*range(first, first + 4), *range(second, second + 4))
+    ]
+)
 
 
 def distinct(rows: Integers, active: Mask | None) -> Integers:
@@ -50,21 +63,23 @@ def sectors(addresses: Integers, active: Mask | None) -> tuple[Integers, Integer
     return distinct(addresses >> 5, active), distinct(addresses >> 7, active)
 
 
-def wavefronts(addresses: Integers, width: int, active: Mask | None, merged: bool = False) -> Integers:
+def wavefronts(
+    addresses: Integers, width: int, active: Mask | None, merged: bool = False, banks: int = BANKS
+) -> Integers:
     """Count the wavefronts of each warp's request of `width` bytes per thread.
 
-    `addresses` is (rows, 32). Loads are `merged`: two passes are one if each thread in them
+    `addresses` is (rows, threads of a warp). Loads are `merged`: two passes are one if each thread in them
     accesses the same address as its neighbor, or as the one after that; measured on an H100. Of 16
     bytes per thread, at most a half warp is one pass.
     """
-    passes = _number_of_passes(width)
-    by_pass = _passes(addresses, width, active, passes)
+    passes = _number_of_passes(width, addresses.shape[1])
+    by_pass = _passes(addresses, width, active, passes, banks)
     if passes == 1:
         return by_pass[:, 0]
     if not merged:
         return _summed(by_pass)
     rows, halves = len(addresses), passes // 2
-    together = _passes(addresses, width, active, halves)
+    together = _passes(addresses, width, active, halves, banks)
     paired = by_pass.reshape(rows, halves, 2).sum(axis=2)
     return _summed(np.where(_in_pairs(addresses, active, halves), together, paired))
 
@@ -76,8 +91,8 @@ def _summed(counts: Integers) -> Integers:
 
 def _in_pairs(addresses: Integers, active: Mask | None, parts: int) -> Mask:
     """Check whether the threads of each part of a warp access what neighbors access; (rows, parts)."""
-    shape = len(addresses), parts, WARP // parts
-    lanes = np.arange(WARP)
+    lanes = np.arange(addresses.shape[1])
+    shape = len(addresses), parts, len(lanes) // parts
     paired = np.zeros(shape[:2], bool)
     for distance in (1, 2):
         same = addresses == addresses[:, lanes ^ distance]
@@ -88,7 +103,12 @@ def _in_pairs(addresses: Integers, active: Mask | None, parts: int) -> Mask:
 
 
 def copied_wavefronts(
-    sources: Integers, targets: Integers, active: Mask | None, reading: Mask | None, width: int
+    sources: Integers,
+    targets: Integers,
+    active: Mask | None,
+    reading: Mask | None,
+    width: int,
+    banks: int = BANKS,
 ) -> Integers:
     """Count the wavefronts in which the async copies of each warp are written to shared memory.
 
@@ -96,19 +116,19 @@ def copied_wavefronts(
     Measured on an H100: four lanes that copy 64 bytes of a row and four that copy another row's
     take two.
     """
-    passes = _number_of_passes(width)
-    banks = _passes(targets, width, active, passes)
+    passes = _number_of_passes(width, targets.shape[1])
+    served = _passes(targets, width, active, passes, banks)
     shape = (len(sources), passes, -1)
     lines = distinct((sources >> 7).reshape(shape), None if reading is None else reading.reshape(shape))
-    result: Integers = np.maximum(banks, lines).sum(axis=1)
+    result: Integers = np.maximum(served, lines).sum(axis=1)
     return result
 
 
-def _number_of_passes(width: int) -> int:
-    return min(4, max(1, width // 4))
+def _number_of_passes(width: int, lanes: int) -> int:
+    return max(1, lanes * min(16, max(4, width)) // _PASS)
 
 
-def _passes(addresses: Integers, width: int, active: Mask | None, passes: int) -> Integers:
+def _passes(addresses: Integers, width: int, active: Mask | None, passes: int, of_banks: int) -> Integers:
     """Count the wavefronts of each pass: the most words that a bank serves; (rows, passes)."""
     rows = len(addresses)
     # The words that each thread accesses, -1 if it is not active: (rows, lanes, words).
@@ -119,8 +139,8 @@ def _passes(addresses: Integers, width: int, active: Mask | None, passes: int) -
     first = np.ones(ordered.shape, bool)
     first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     first &= ordered >= 0
-    banks = (ordered & (BANKS - 1)) + BANKS * np.arange(len(ordered))[:, None]
-    served = np.bincount(banks[first], minlength=BANKS * len(ordered)).reshape(-1, BANKS)
+    banks = (ordered & (of_banks - 1)) + of_banks * np.arange(len(ordered))[:, None]
+    served = np.bincount(banks[first], minlength=of_banks * len(ordered)).reshape(-1, of_banks)
     result: Integers = served.max(axis=1).reshape(rows, passes)
     return result
 
@@ -151,7 +171,8 @@ class Requests:
     ) -> None:
         self._counts, self._registers, self._all = counts, registers, everyone
         self._programs, self._threads = everyone.shape
-        self._warps = self._threads // WARP
+        self._warp, self._banks, self._merges = steps.warp, steps.banks, steps.merges
+        self._warps = self._threads // self._warp
         self._number = {id(access): number for number, access in enumerate(steps.accesses)}
         self._known: dict[tuple[object, ...], Integers] = {}
         self.touches: list[ExecutedAccess] = []
@@ -201,7 +222,7 @@ class Requests:
             row[WARPS] += self._warps
             row[THREADS] += self._threads
         else:
-            row[WARPS] += active.reshape(self._programs, self._warps, WARP).any(axis=2).sum(axis=1)
+            row[WARPS] += active.reshape(self._programs, self._warps, self._warp).any(axis=2).sum(axis=1)
             row[THREADS] += active.sum(axis=1)
 
     def _scattered(self, access: Access, active: Mask | None) -> str:
@@ -236,7 +257,7 @@ class Requests:
         self.first_addresses.setdefault(number, address[:, :1])
         self.touch(number, address[:1], None if active is None else active[:1])
         # The copies of one pass are merged, those of several passes are not: each is for another place.
-        lanes = WARP if access.name != "copy" else max(1, WARP * 4 // max(4, access.width))
+        lanes = self._warp if access.name != "copy" else max(1, self._warp * 4 // max(4, access.width))
         counts = self._by_shape(("sectors", lanes), sectors, [address], [active], lanes)
         self._add(access, SECTORS, counts[0])
         self._add(access, LINES, counts[1])
@@ -247,21 +268,27 @@ class Requests:
             self.touches.append(ExecutedAccess(number, addresses, active))
 
     def _wavefronts(self, access: Access, address: Array, active: Mask | None) -> Integers:
-        merged = access.opcode.startswith("ld.")
+        reads = access.opcode.startswith("ld.")
+        merged = reads and self._merges
+        apart = reads and access.width == 16 and self._warp == len(_READ_ORDER)
 
         def count(rows: Integers, own: Mask | None) -> Integers:
-            if access.lanes < WARP:
-                first = np.broadcast_to(np.arange(WARP) < access.lanes, rows.shape)
+            if access.lanes < self._warp:
+                first = np.broadcast_to(np.arange(self._warp) < access.lanes, rows.shape)
                 own = first if own is None else own & first
-            return wavefronts(rows, access.width, own, merged)
+            if apart:
+                rows, own = rows[:, _READ_ORDER], None if own is None else own[:, _READ_ORDER]
+            return wavefronts(rows, access.width, own, merged, self._banks)
 
-        return self._by_shape(("shared", access.width, access.lanes, merged), count, [address], [active])[0]
+        kind = ("shared", access.width, access.lanes, reads)
+        return self._by_shape(kind, count, [address], [active], self._warp)[0]
 
     def _copied(
         self, access: Access, source: Array, target: Array, active: Mask | None, reading: Mask | None
     ) -> Integers:
-        count = partial(copied_wavefronts, width=access.width)
-        return self._by_shape(("copy", access.width), count, [source, target], [active, reading])[0]
+        count = partial(copied_wavefronts, width=access.width, banks=self._banks)
+        kind = ("copy", access.width)
+        return self._by_shape(kind, count, [source, target], [active, reading], self._warp)[0]
 
     def _by_shape(
         self,
@@ -269,7 +296,7 @@ class Requests:
         count: Callable[..., Integers | tuple[Integers, ...]],
         addresses: Sequence[Array],
         masks: Sequence[Mask | None],
-        lanes: int = WARP,
+        lanes: int,
     ) -> Sequence[Integers]:
         """Return the counts of requests with these addresses, reusing those of an equal shape.
 

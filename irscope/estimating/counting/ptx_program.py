@@ -76,16 +76,34 @@ class Parameter(NamedTuple):
 
 
 class PtxProgram:
-    """A parsed kernel: its instructions, basic blocks, loops, parameters and shared variables."""
+    """A parsed kernel: its instructions, basic blocks, loops, parameters and shared variables.
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
+    `warp` is the threads of a warp, `banks` those of shared memory. If the PTX was made of another text, `source` is the name of that, and
+    `source_lines` are its lines (index from 0) by those of the PTX.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        warp: int = 32,
+        banks: int = 32,
+        source: str = "PTX",
+        source_lines: Sequence[int] = (),
+    ) -> None:
+        self.document, self.source = document, source
+        self.warp, self.banks = warp, banks
+        self._source_lines = source_lines
         self.tree: LoopTree = find_loops(document)
         lines = document.text.split("\n")
         self.instructions: Sequence[Instruction] = [
             _instruction(index, operation, lines[operation.line])
             for index, operation in enumerate(document.operations)
         ]
+
+    def line(self, operation: int) -> int:
+        """Return the line (index from 0) of an instruction in the text that people can read."""
+        line = self.document.operations[operation].line
+        return self._source_lines[line] if self._source_lines else line
 
     @property
     def known(self) -> bool:

@@ -126,6 +126,10 @@ class Steps:
     copies: list[TensorCopy] = field(default_factory=list)
     # Whether addresses or conditions depend on what is loaded from shared memory.
     loads_shared: bool = False
+    # Threads of a warp; banks of shared memory, and whether two passes that read the same words are one.
+    warp: int = 32
+    banks: int = 32
+    merges: bool = True
     # By the block of its header: the registers that a loop carries.
     carried: Mapping[int, Sequence[int]] = field(default_factory=dict)
     # By block: the instructions that load, from global memory, what decides where the block leads.
@@ -153,7 +157,7 @@ class Translator:
     def __init__(self, program: PtxProgram) -> None:
         self._program = program
         self._needed = program.needed
-        self._steps = Steps()
+        self._steps = Steps(warp=program.warp, banks=program.banks, merges=program.source == "PTX")
 
     def run(self) -> Steps:
         """Return the steps."""
@@ -285,7 +289,7 @@ class Translator:
             address=address,
             offset=offset,
             width=16 if matrix else kind.width,
-            lanes=min(32, 2 * kind.width) if matrix else 32,
+            lanes=min(32, 2 * kind.width) if matrix else self._steps.warp,
             data=tuple(self._operand(text, parts[-1]) for text in stored),
             register=_register_type(instruction.results[0]) if loads else "b32",
         )
@@ -303,7 +307,9 @@ class Translator:
             size = self._operand(operands[3], "b32") if len(operands) > 3 else NONE
             width = _constant(operands[2]) or 16
             sides = [
-                Access(instruction.index, space, "copy", opcode, *self._address(text), width, size=size)
+                Access(
+                    instruction.index, space, "copy", opcode, *self._address(text), width, self._steps.warp, size
+                )
                 for space, text in ((Space.GLOBAL, addresses[1]), (Space.SHARED, addresses[0]))
             ]
             target = replace(sides[1], source=sides[0])
