@@ -1,4 +1,7 @@
-"""Asks before a command executes code that a capture names or has, and that may be somebody else's."""
+"""Asks before a command executes code that a capture names or has, and that may be somebody else's.
+
+Compiling the configs of a capture for the targets of other devices, which executes such code.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from irscope.cli import options
 from irscope.cli.options import Arguments
-from irscope.model import UserError
+from irscope.model import Target, UserError
 from irscope.model.errors import print_note
 from irscope.model.text import one_line
+from irscope.workspace import Workspace
 
 _YES = ("y", "yes")
 _MOST_LISTED = 3
@@ -21,6 +26,17 @@ def add_trust(parser: Arguments) -> None:
     parser.add_argument(
         "--trust", action="store_true", help="execute code of a CAPTURE that was not compiled here"
     )
+
+
+def add_compiling(parser: Arguments) -> None:
+    """-j, --timeout and --trust, for `compiled_for`."""
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", type=int, help="worker processes (default: one per core)"
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=300.0, help="per variant to compile (300)"
+    )
+    add_trust(parser)
 
 
 def require_consent(
@@ -43,3 +59,32 @@ def require_consent(
         raise UserError("nothing was executed")
     advice = f"add --trust if you would run it{otherwise}"
     raise UserError(f"{capture}: was not made here, and this executes {', '.join(listed)}: {advice}")
+
+
+def compiled_for(args: argparse.Namespace, capture: Path, targets: Sequence[Target]) -> Path:
+    """Return a capture that has the variants for all `targets`: the given one if it has them.
+
+    `args` has the arguments of `add_compiling`, and --kernel.
+    """
+    from irscope.cli.progress import counting_bar
+    from irscope.jobs.device_capture import compile_for, missing_targets
+
+    with Workspace(capture) as workspace:
+        missing = missing_targets(workspace.select(args.kernel), targets)
+    if not missing:
+        return capture
+    from irscope.jobs.versions.requests import captured_request, left_out
+    from irscope.workspace.trust import untrusted_files
+
+    options.check_positive(args, "-j")
+    options.check_timeout(args)
+    request = captured_request(capture, args.kernel, [], passes=False)
+    require_consent(args, capture, list(untrusted_files(request.files)))
+    for line in left_out(capture, request, args.kernel):
+        print_note(line)
+    with counting_bar("variants") as report:
+        path, rejected = compile_for(capture, request, missing, args.jobs, args.timeout, report)
+    for line in rejected:
+        print_note(line)
+    Workspace(path).store_facts()
+    return path

@@ -6,16 +6,19 @@ Python, to paste into @triton.autotune. For a kernel that was never launched, --
 its values are expressions of each other and of the config.
 
 example: irscope pick matmul.irscope --launch "grid=(cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N),), M=4096, N=M, K=M"
+  irscope pick moe.irscope --export vllm --device H200 --keys "E=128, N=768" --launch ... --vary M=1..4096:*2
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from irscope.cli import options
+from irscope.cli import consent, options
 from irscope.model import UserError
+from irscope.model.files import cannot_write, exists_already, write_output
 from irscope.model.text import one_line
 from irscope.workspace import Pick, Workspace
 from irscope.workspace.picking import never_launched, picks
@@ -63,19 +66,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        metavar="FILE",
+        metavar="PATH",
         type=Path,
-        help="the file of --calibrate (default: the user's own)",
+        help="the file of --calibrate (default: the user's own), or the folder of --export",
     )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
     options.add_document_format(parser)
     options.add_width(parser)
+    group = parser.add_argument_group("files for serving systems")
+    group.add_argument(
+        "--export",
+        choices=("vllm", "sglang", "json", "python"),
+        help="write the configs for --device as files that this system loads, into the folder -o",
+    )
+    group.add_argument(
+        "--keys",
+        metavar="NAME=VALUE,...",
+        action="append",
+        default=[],
+        help='what names the file, and the names of config values: "E=128, N=N // 2, BLOCK_SIZE_M=BLOCK_M"',
+    )
+    group.add_argument(
+        "--vary", metavar="NAME=VALUES", action="append", default=[], help="sizes to export: M=1..4096:*2"
+    )
+    consent.add_compiling(group)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the ranking. Raises UserError if nothing was launched or an argument is wrong."""
     if args.calibrate:
         return _calibrate(args)
+    if args.export:
+        return _export(args)
+    if args.keys or args.vary:
+        raise UserError("--keys and --vary are for --export")
     if len(args.capture) > 1:
         raise UserError("several captures need --calibrate; irscope merge joins captures")
     with Workspace(args.capture[0]) as workspace:
@@ -102,6 +126,66 @@ def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
     same = None if args.same_bits_as is None else workspace.variant(args.same_bits_as)
     with counting_bar("estimating") as report:
         return picks(workspace, args.kernel, args.target, args.launch, top, args.device, report, same)
+
+
+def _export(args: argparse.Namespace) -> int:
+    """Write the files, and print what they have. Raises UserError if nothing can be written."""
+    from irscope.cli.progress import counting_bar
+    from irscope.document import tuned_files as documents
+    from irscope.workspace import tuned_configs
+    from irscope.workspace.picking import device_named
+
+    if args.output is None or not args.device or len(args.capture) > 1:
+        raise UserError("--export: one capture, --device NAME and the folder -o DIR are needed")
+    keys = tuned_configs.parse_keys(args.keys)
+    system = tuned_configs.SYSTEMS.get(args.export)
+    if keys and system is None:
+        raise UserError(f"--keys: not for --export {args.export}, which has the kernel's own names")
+    sizes = _sizes(args.vary)
+    target = options.target(device_named(args.device)[0].target)
+    path = consent.compiled_for(args, args.capture[0], [target])
+    # A system's file has one config per size, whichever --top.
+    top = None if system else args.top or _TOP
+    with Workspace(path) as workspace, counting_bar("estimating") as report:
+        export = tuned_configs.exported_picks(
+            workspace, args.device, args.kernel, args.launch, sizes, top, report
+        )
+        tuned = tuned_configs.tuned_files(export, system, keys) if system else []
+    texts = {file.path: documents.serving_text(file) for file in tuned}
+    if system is None:
+        texts = (documents.json_files if args.export == "json" else documents.python_files)(export)
+    written = _write_all(args.output, texts, args.force)
+    options.print_document(documents.export_content(tuned, written), args)
+    return 0
+
+
+def _sizes(texts: Sequence[str]) -> dict[str, list[int]]:
+    """Return the numbers of --vary by name, once each and sorted. Raises UserError for anything else."""
+    from irscope.compiling.launch_grid import parse_axes
+
+    sizes: dict[str, set[int]] = {}
+    for text in texts:
+        for axis in parse_axes(f"*:{text}"):
+            values = list(axis.texts())
+            if not all(value.isdecimal() and int(value) > 0 for value in values):
+                raise UserError(f"--vary {text}: write numbers from 1, such as M=1,2,4 or M=1..4096:*2")
+            sizes.setdefault(axis.name, set()).update(map(int, values))
+    return {name: sorted(numbers) for name, numbers in sizes.items()}
+
+
+def _write_all(folder: Path, texts: Mapping[str, str], force: bool) -> list[str]:
+    """Write files into a folder, all or none of them if one exists; return their paths."""
+    paths = {folder / name: text for name, text in texts.items()}
+    for path in paths:
+        if path.exists() and not force:
+            raise exists_already(path)
+    for path, text in paths.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(path.parent, error) from error
+        write_output(path, text.encode(), force)
+    return list(map(str, paths))
 
 
 def _calibrate(args: argparse.Namespace) -> int:

@@ -13,10 +13,9 @@ from __future__ import annotations
 import argparse
 import sys
 from itertools import chain
-from pathlib import Path
 
 from irscope.cli import consent, options
-from irscope.model import Target, UserError
+from irscope.model import UserError
 from irscope.model.errors import print_note
 from irscope.workspace import FactKind, TableSection, Workspace
 from irscope.workspace.fact_table import needs_estimates
@@ -54,11 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='estimate this launch: "grid=(cdiv(M, BLOCK_M),), M=4096" (default: the recorded ones)',
     )
-    group.add_argument("-j", "--jobs", metavar="N", type=int, help="worker processes (default: one per core)")
-    group.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=300.0, help="per variant to compile (300)"
-    )
-    consent.add_trust(group)
+    consent.add_compiling(group)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,7 +81,9 @@ def _print_devices(args: argparse.Namespace, names: list[str]) -> int:
     if args.format == "csv":
         raise UserError("--format csv: not with --devices; --format json has the same")
     devices = chosen_devices(names)
-    path = _compiled_for(args, [options.target(rates.target) for rates in devices.values()])
+    path = consent.compiled_for(
+        args, args.capture, [options.target(rates.target) for rates in devices.values()]
+    )
     with Workspace(path) as workspace, counting_bar("devices") as report:
         matrices = device_matrices(workspace, devices, args.kernel, args.launch, report)
     if args.format == "json":
@@ -98,33 +95,6 @@ def _print_devices(args: argparse.Namespace, names: list[str]) -> int:
 
     options.print_document(device_content(matrices), args)
     return 0
-
-
-def _compiled_for(args: argparse.Namespace, targets: list[Target]) -> Path:
-    """Return a capture that has the variants for all `targets`: the given one if it has them."""
-    from irscope.cli.progress import counting_bar
-    from irscope.jobs.device_capture import compile_for, missing_targets
-
-    capture: Path = args.capture
-    with Workspace(capture) as workspace:
-        missing = missing_targets(workspace.select(args.kernel), targets)
-    if not missing:
-        return capture
-    from irscope.jobs.versions.requests import captured_request, left_out
-    from irscope.workspace.trust import untrusted_files
-
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
-    request = captured_request(capture, args.kernel, [], passes=False)
-    consent.require_consent(args, capture, list(untrusted_files(request.files)))
-    for line in left_out(capture, request, args.kernel):
-        print_note(line)
-    with counting_bar("variants") as report:
-        path, rejected = compile_for(capture, request, missing, args.jobs, args.timeout, report)
-    for line in rejected:
-        print_note(line)
-    Workspace(path).store_facts()
-    return path
 
 
 def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: argparse.Namespace) -> None:

@@ -40,7 +40,7 @@ class DeviceRates:
     functions per multiprocessor and clock. `atomics` are the sectors (32 bytes) to which all of L2 adds per
     clock, `atomics_per_kib` those of one KiB: it belongs to one unit. `warp_groups` is true if the device has
     matrix instructions of warp groups or larger (wgmma, tcgen05): mma.sync then stays below its peak rate.
-    `sources` names the documents.
+    `sources` names the documents. `driver` is what the driver calls it, "" if that is the name.
     """
 
     name: str
@@ -62,6 +62,12 @@ class DeviceRates:
     l1_kib: int = 256
     fit: str = _FITTED
     atomics_per_kib: float = 1.71
+    driver: str = ""
+
+    @property
+    def driver_name(self) -> str:
+        """Return what the device's driver and torch call it, which names the files of serving systems."""
+        return self.driver or self.name
 
 
 # No document has the rate of atomics. An H100 at 1.98 GHz reached 44 to 48 sectors per clock spread over 1 to

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_GRID = "grid"
+_GRID, _OPTION = "grid", "--launch"
 _EXAMPLE = 'write --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
 _MAX_TEXT, _MAX_QUOTED = 2000, 60
 # Triton passes the sizes of a grid as 32-bit integers.
@@ -113,7 +113,18 @@ class LaunchExpression:
 
     def launch_of(self, variant: Variant) -> Launch:
         """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
-        names: dict[str, StaticValue] = _constants(variant)
+        names, made = self._evaluated(variant)
+        arguments = tuple(_arguments(variant, names, self.values))
+        values = tuple(_encoded(variant, made))
+        return Launch(_grid(self.grid.with_lengths(made), names), arguments, values=values)
+
+    def names_of(self, variant: Variant) -> dict[str, StaticValue]:
+        """Return what the variant's constants and the written names are. Raises UserError as `launch_of`."""
+        return self._evaluated(variant)[0]
+
+    def _evaluated(self, variant: Variant) -> tuple[dict[str, StaticValue], dict[str, NDArray[np.int64]]]:
+        """Return the values of names, and the integers of tensors."""
+        names: dict[str, StaticValue] = number_constants(variant)
         made: dict[str, NDArray[np.int64]] = {}
         pending = dict(self.values)
         while pending:  # in the order in which they need each other
@@ -129,9 +140,7 @@ class LaunchExpression:
                     names[name] = (len(made[name]),)
                 else:
                     names[name] = _value(written, names)
-        arguments = tuple(_arguments(variant, names, self.values))
-        values = tuple(_encoded(variant, made))
-        return Launch(_grid(self.grid.with_lengths(made), names), arguments, values=values)
+        return names, made
 
 
 def parse_launch(text: str) -> LaunchExpression:
@@ -175,15 +184,16 @@ def launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Va
     return result, refusals
 
 
-def _parsed(text: str) -> _Written:
+def _parsed(text: str, option: str = _OPTION) -> _Written:
     try:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise UserError(f"--launch: '{text}' is not an expression; {_EXAMPLE}") from None
+        example = f"; {_EXAMPLE}" if option == _OPTION else ""
+        raise UserError(f"{option}: '{text}' is not an expression{example}") from None
     return _Written(text, node.body if isinstance(node, ast.Lambda) else node)
 
 
-def _value(written: _Written, names: Mapping[str, StaticValue]) -> StaticValue:
+def _value(written: _Written, names: Mapping[str, StaticValue], option: str = _OPTION) -> StaticValue:
     """Evaluate an expression. Raises UserError, which names what is unknown, if it has no value."""
     lookup = partial(_named, names)
     value = Evaluator(_dotted)(written.node, lookup)
@@ -193,9 +203,9 @@ def _value(written: _Written, names: Mapping[str, StaticValue]) -> StaticValue:
     text = clipped(written.text, _MAX_QUOTED)
     if missing := sorted(name for name in written.names if lookup(name) is UNKNOWN):
         known_names = ", ".join(sorted(names)) or "nothing"
-        raise UserError(f"--launch: '{missing[0]}' in '{text}' has no value; known: {known_names}")
+        raise UserError(f"{option}: '{missing[0]}' in '{text}' has no value; known: {known_names}")
     raise UserError(
-        f"--launch: '{text}' is not a number; use numbers, names, + - * // %, {', '.join(_FUNCTIONS)}"
+        f"{option}: '{text}' is not a number; use numbers, names, + - * // %, {', '.join(_FUNCTIONS)}"
     )
 
 
@@ -246,12 +256,25 @@ def _dotted(node: ast.expr) -> str:
     return _FUNCTIONS.get(name, "")
 
 
-def _constants(variant: Variant) -> dict[str, StaticValue]:
+def number_constants(variant: Variant) -> dict[str, StaticValue]:
     """Return the numbers that the variant was compiled with, by name."""
     constants = {a.name: a.value for a in variant.specialization if a.type == "constexpr"}
     options = {name: variant.metadata.get(name) for name in OPTION_NAMES}
     values = options | constants | dict(variant.config.values)
     return {name: value for name, value in values.items() if isinstance(value, int | float)}
+
+
+def evaluate(text: str, names: Mapping[str, StaticValue], option: str) -> StaticValue:
+    """Return the number, or tuple of numbers, that an expression of `names` has.
+
+    Raises UserError, which begins with the `option` that the text is from, if it has none.
+    """
+    return _value(_parsed(text, option), names, option)
+
+
+def expression_names(text: str, option: str) -> set[str]:
+    """Return the names that an expression uses. Raises UserError, with `option`, if it is none."""
+    return _parsed(text, option).names
 
 
 def _grid(written: _Written, names: Mapping[str, StaticValue]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from irscope.model import Benchmark, Launch, UserError, Variant
 from irscope.model.text import microseconds_text, one_line, pluralize
-from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.launch_expression import LaunchExpression, parse_launch
 from irscope.workspace.problem_sizes import Problem, by_kernel, problems, requested_problem
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def picks(
     workspace: Workspace,
     kernel: str | None = None,
     target: str | None = None,
-    launches: Sequence[str] = (),
+    launches: Sequence[str | LaunchExpression] = (),
     top: str | None = None,
     device: str | None = None,
     report: Report = lambda done, total: None,
@@ -370,12 +370,12 @@ def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[st
     return None
 
 
-def _requested(variants: Sequence[Variant], texts: Sequence[str]) -> list[Problem]:
+def _requested(variants: Sequence[Variant], written: Sequence[str | LaunchExpression]) -> list[Problem]:
     """Return the problems that a user wrote. Raises UserError if no variant can be launched so."""
     groups = by_kernel(variants)
     result = []
-    for text in texts:
-        expression = parse_launch(text)
+    for text in written:
+        expression = parse_launch(text) if isinstance(text, str) else text
         error: UserError | None = None
         for members in groups:
             launches: dict[int, Launch] = {}

@@ -1,0 +1,375 @@
+"""The fastest config of each size by estimate, with the names that serving systems give to its values.
+
+vLLM and sglang load a JSON file per problem and device, which has a config for each number of rows M:
+
+    E=128,N=768,device_name=NVIDIA_H200,dtype=fp8_w8a8.json    {"64": {"BLOCK_SIZE_M": 16, ...}, ...}
+
+What is in a name (E, N, dtype) and what a config has (BLOCK_SIZE_M) are expressions of the launch and of the
+kernel's own constants, which the user writes: nothing is guessed from similar names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irscope.model import UserError, Variant
+from irscope.model.records import grouped
+from irscope.model.text import clipped, one_line, split_entries
+from irscope.workspace.launch_expression import (
+    LaunchExpression,
+    evaluate,
+    expression_names,
+    number_constants,
+    parse_launch,
+)
+from irscope.workspace.picking import Choice, Pick, device_named, picks
+
+if TYPE_CHECKING:
+    from irscope.estimating.constants import DeviceRates
+    from irscope.workspace.workspace import Workspace
+
+Report = Callable[[int, int], None]
+Entry = tuple[tuple[str, int], ...]
+
+_OPTION = "--keys"
+_REQUIRED = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
+# The options of AMD's compiler, which the metadata of each variant for AMD has.
+_AMD = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
+_TEXTS = ("dtype", "device_name")
+_FLAGS = ("per_channel_quant", "down")
+_SIZE = "M"
+# A part of a file name: what the names of GPUs and types have.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.()+-]*")
+_MOST_LETTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A kind of file: the sizes that name it, the types that it may be for ("": none), and what it needs."""
+
+    text: str
+    sizes: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    blocks: bool = False
+
+
+MOE = FileKind(
+    "a fused MoE product",
+    ("E", "N"),
+    (
+        *("", "float32", "fp8_w8a8", "int8_w8a8", "int8_w8a16", "int4_w4a16", "int4_w4a8"),
+        *("mxfp4_w4a4", "mxfp4_w4a16"),
+    ),
+)
+PRODUCT = FileKind("a block-scaled product", ("N", "K"), ("fp8_w8a8", "int8_w8a8"), blocks=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSystem:
+    """A system that loads such files. `optional` are keys that a config may have, `devices` its own names.
+
+    `separator` is between the two numbers of a block shape; `folder` is where the files of fused MoE products
+    are, with the version of Triton as `{triton}`.
+    """
+
+    name: str
+    optional: tuple[str, ...]
+    devices: Mapping[str, str]
+    separator: str
+    folder: str
+
+
+# vLLM names AMD's GPUs by their PCI ids (`vllm/platforms/rocm.py`), the others by their drivers.
+VLLM = ServingSystem(
+    "vllm",
+    ("SPLIT_K",),
+    {
+        "AMD Radeon RX 7900 XTX": "AMD_Radeon_RX7900XTX",
+        "AMD Radeon AI PRO R9700": "AMD_Radeon_R9700",
+        "AMD Instinct MI355X": "AMD_Instinct_MI355_OAM",
+    },
+    ",",
+    "",
+)
+SGLANG = ServingSystem("sglang", ("USE_TMA",), {}, ", ", "configs/triton_{triton}/")
+SYSTEMS = {system.name: system for system in (VLLM, SGLANG)}
+
+
+@dataclass(frozen=True, slots=True)
+class TunedSize:
+    """The config for one number of rows: its values by the system's names, and the launches it was chosen by.
+
+    `choices` are the config in each launch of that size; `microseconds` is the sum of their estimates, `next`
+    that of the fastest other config (None: there is no other).
+    """
+
+    size: int
+    config: Entry
+    choices: tuple[Choice, ...]
+    microseconds: float
+    next: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TunedFile:
+    """A file of a serving system: its path in the folder of the export, and a config per size."""
+
+    path: str
+    device: str
+    sizes: tuple[TunedSize, ...]
+
+
+@dataclass(frozen=True)
+class Export:
+    """What is exported: the picks of one device, each with the written launch that it is for.
+
+    None: the launches were recorded.
+    """
+
+    rates: DeviceRates
+    picks: tuple[tuple[LaunchExpression | None, Pick], ...]
+
+
+def exported_picks(
+    workspace: Workspace,
+    device: str,
+    kernel: str | None,
+    launches: Sequence[str],
+    sizes: Mapping[str, Sequence[int]],
+    top: str | None,
+    report: Report = lambda done, total: None,
+) -> Export:
+    """Rank the configs for each launch, and for each of `sizes` by the name that has them in `launches`.
+
+    Raises UserError if a launch fits no variant, or no config of one can be estimated.
+    """
+    rates, _ = device_named(device)
+    written = list(_written(list(map(parse_launch, launches)), sizes))
+    result: list[tuple[LaunchExpression | None, Pick]] = []
+    for number, expression in enumerate(written or [None]):
+        report(number, len(written) or 1)
+        some = () if expression is None else (expression,)
+        for pick in picks(workspace, kernel, rates.target, some, top, device):
+            if pick.best is None:
+                reason = pick.trouble or "no config can be launched"
+                raise UserError(f"{one_line(pick.problem.kernel)} {pick.problem.text}: {reason}")
+            result.append((expression, pick))
+    return Export(rates, tuple(result))
+
+
+def _written(
+    expressions: Sequence[LaunchExpression], sizes: Mapping[str, Sequence[int]]
+) -> Iterator[LaunchExpression]:
+    """Yield each launch with each size. Raises UserError if a launch does not set the name that varies."""
+    if sizes and not expressions:
+        raise UserError("--vary: give the launch whose values vary, with --launch")
+    if len(sizes) > 1:
+        raise UserError(f"--vary: one name gives the rows, not {' and '.join(sizes)}")
+    for expression in expressions:
+        for name, numbers in sizes.items():
+            expression.number(name)
+            yield from (expression.with_number(name, number) for number in numbers)
+        if not sizes:
+            yield expression
+
+
+def parse_keys(texts: Iterable[str]) -> dict[str, str]:
+    """Parse `E=128, N=N // 2, BLOCK_SIZE_M=BLOCK_M`. Raises UserError with the part that is wrong."""
+    keys: dict[str, str] = {}
+    for part in (part for text in texts for part in split_entries(text)):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (equals and name.isidentifier() and value):
+            raise UserError(f"{_OPTION}: '{clipped(part, 60)}' is not NAME=VALUE, such as N=N // 2")
+        if name in keys:
+            raise UserError(f"{_OPTION}: '{name}' has two values")
+        keys[name] = value
+    return keys
+
+
+def tuned_files(export: Export, system: ServingSystem, keys: Mapping[str, str]) -> list[TunedFile]:
+    """Return the files for a serving system.
+
+    Launches of the same file and size are launched together: the config with the least sum of estimates is
+    chosen. Raises UserError if `keys` does not say what the system needs to know, or a key is not known.
+    """
+    naming = _Naming(system, keys, export.rates, str(_triton(export)))
+    named = [(naming.path(expression, pick), expression, pick) for expression, pick in export.picks]
+    files = []
+    for (path, _), members in grouped(named, lambda item: (item[0][0], item[2].problem.kernel)).items():
+        sizes = []
+        for (_, size), together in grouped(members, lambda item: item[0]).items():
+            launched = [(pick, naming.entries(expression, pick)) for _, expression, pick in together]
+            sizes.append(_tuned(size, launched))
+        files.append(TunedFile(path, export.rates.name, tuple(sorted(sizes, key=lambda one: one.size))))
+    if len({file.path for file in files}) < len(files):
+        raise UserError(f"several kernels are for {files[0].path}; choose one with --kernel")
+    return files
+
+
+def _triton(export: Export) -> str:
+    """Return the version of Triton by which sglang names folders: 3.6.0 of 3.6.0+git1234."""
+    versions = {
+        choice.variant.toolchain.versions.get("triton", "")
+        for _, pick in export.picks
+        for choice in pick.choices[:1]
+    }
+    match = re.match(r"\d+(\.\d+)*", next(iter(versions), ""))
+    return match[0].replace(".", "_") if match else "unknown"
+
+
+def _tuned(size: int, launched: Sequence[tuple[Pick, Mapping[Entry, Choice]]]) -> TunedSize:
+    """Return the entry with the least sum of estimates among those that all launches have."""
+    first, *rest = (entries for _, entries in launched)
+    common = [entry for entry in first if all(entry in entries for entries in rest)]
+    if not common:
+        kernel, text = launched[0][0].problem.kernel, launched[0][0].problem.text
+        raise UserError(f"{one_line(kernel)} {text}: no config has an estimate for all launches of {size}")
+    times = {entry: math.fsum(_time(entries[entry]) for _, entries in launched) for entry in common}
+    best = min(common, key=times.__getitem__)
+    others = [time for entry, time in times.items() if entry != best]
+    choices = tuple(entries[best] for _, entries in launched)
+    return TunedSize(size, best, choices, times[best], min(others, default=None))
+
+
+def _time(choice: Choice) -> float:
+    return choice.estimate.microseconds if choice.estimate else math.inf
+
+
+@dataclass(frozen=True)
+class _Naming:
+    """Translates launches and configs into a system's names, as `keys` says."""
+
+    system: ServingSystem
+    keys: Mapping[str, str]
+    rates: DeviceRates
+    triton: str
+
+    @property
+    def kind(self) -> FileKind:
+        """Return the kind of file that the sizes among the keys say."""
+        for kind in (MOE, PRODUCT):
+            if self.keys.keys() >= set(kind.sizes):
+                return kind
+        raise UserError(
+            f"{_OPTION}: say what it is for: E=..., N=... for {MOE.text}, N=..., K=... for {PRODUCT.text}"
+        )
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Return the keys that a config of the system may have, in the order of its files."""
+        return (*_REQUIRED[:4], *self.system.optional, *_REQUIRED[4:], *_AMD)
+
+    def path(self, expression: LaunchExpression | None, pick: Pick) -> tuple[str, int]:
+        """Return the file and the size that a problem is for. Raises UserError."""
+        kind = self.kind
+        self._check_names(kind)
+        names = _names(expression, pick.choices[0])
+        sizes = [f"{name}={self._number(name, self.keys[name], names)}" for name in kind.sizes]
+        sizes.append(f"device_name={self._device()}")
+        dtype = self.keys.get("dtype", "")
+        if dtype not in kind.dtypes:
+            listed = ", ".join(filter(None, kind.dtypes))
+            raise UserError(f"{_OPTION}: dtype={one_line(dtype) or '?'} of {kind.text}: one of {listed}")
+        sizes += [f"dtype={dtype}"] if dtype else []
+        sizes += [f"block_shape={self._blocks(names)}"] if kind.blocks or "block_shape" in self.keys else []
+        flags = {name: self._number(name, self.keys[name], names) for name in _FLAGS if name in self.keys}
+        sizes += ["per_channel_quant=True"] if flags.get("per_channel_quant") else []
+        folder = self.system.folder.format(triton=self.triton) if kind is MOE else ""
+        suffix = "_down" if flags.get("down") else ""
+        rows = self._number(_SIZE, self.keys.get(_SIZE, _SIZE), names)
+        return f"{folder}{','.join(sizes)}{suffix}.json", rows
+
+    def entries(self, expression: LaunchExpression | None, pick: Pick) -> dict[Entry, Choice]:
+        """Return the fastest choice of each config in the system's names. Raises UserError."""
+        self._check_translated([choice.variant for choice in pick.choices])
+        result: dict[Entry, Choice] = {}
+        for choice in pick.choices:
+            if choice.estimate is None or not choice.estimate.complete or choice.launch is None:
+                continue
+            entry = tuple(self._config(choice.variant, _names(expression, choice)))
+            if entry not in result or _time(choice) < _time(result[entry]):
+                result[entry] = choice
+        return result
+
+    def _config(self, variant: Variant, names: Mapping[str, object]) -> Iterator[tuple[str, int]]:
+        options = {name: variant.metadata[name] for name in _AMD if name in variant.metadata}
+        for name in self.known:
+            if name in self.keys:
+                yield name, self._number(name, self.keys[name], {**options, **names})
+            elif name in names or name in options:
+                yield name, self._number(name, name, {**options, **names})
+            elif name in _REQUIRED:
+                raise UserError(
+                    f"{self.system.name}'s files need {name}, which the kernel does not have: map it with "
+                    f"{_OPTION} {name}=..., a number or an expression of {', '.join(variant.settings)}"
+                )
+
+    def _check_names(self, kind: FileKind) -> None:
+        """Raise UserError for a key that the system does not have."""
+        allowed = [*kind.sizes, _SIZE, *_TEXTS, "block_shape", *self.known]
+        allowed += _FLAGS if self.system is SGLANG and kind is MOE else ()
+        for name in self.keys:
+            if name not in allowed:
+                listed = ", ".join(allowed)
+                raise UserError(
+                    f"{_OPTION}: {self.system.name} has no key '{name}' for {kind.text}: {listed}"
+                )
+
+    def _check_translated(self, variants: Sequence[Variant]) -> None:
+        """Raise UserError if configs differ in a value that no key has."""
+        mapped = (self.keys[name] for name in self.known if name in self.keys)
+        used = set(self.known).union(*(expression_names(text, _OPTION) for text in mapped))
+        for name in dict.fromkeys(name for variant in variants for name in variant.settings):
+            values = {variant.settings.get(name) for variant in variants}
+            if name not in used and len(values) > 1:
+                raise UserError(
+                    f"the configs differ in {one_line(name)}, which no key of {self.system.name} says; "
+                    f"map it with {_OPTION} KEY={one_line(name)}, or compile one value of it"
+                )
+
+    def _device(self) -> str:
+        name = self.keys.get("device_name") or self.system.devices.get(
+            self.rates.name, self.rates.driver_name
+        )
+        name = name.replace(" ", "_")
+        if not _NAME.fullmatch(name) or len(name) > _MOST_LETTERS:
+            raise UserError(
+                f"{_OPTION}: device_name={one_line(name)}: write letters, digits, _ . ( ) + and -"
+            )
+        # Both products of that memory have one file.
+        return "NVIDIA_H200" if self.system is VLLM and "H200" in name.split("_") else name
+
+    def _blocks(self, names: Mapping[str, object]) -> str:
+        text = self.keys.get("block_shape", "")
+        shape = evaluate(text, names, _OPTION) if text else None
+        if not isinstance(shape, tuple) or len(shape) != 2 or not all(map(_is_size, shape)):
+            raise UserError(
+                f"{_OPTION}: block_shape={one_line(text) or '?'}: two numbers, such as [128, 128]"
+            )
+        return f"[{self.system.separator.join(map(str, shape))}]"
+
+    def _number(self, key: str, text: str, names: Mapping[str, object]) -> int:
+        value = evaluate(text, names, _OPTION)
+        if not isinstance(value, int) or value < 0:
+            raise UserError(f"{_OPTION}: {key}={one_line(text)} is {value}, not a whole number from 0")
+        return value
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and value > 0
+
+
+def _names(expression: LaunchExpression | None, choice: Choice) -> dict[str, object]:
+    """Return what an expression may use: written names, the launch's numbers, the variant's constants."""
+    if expression is not None:
+        return expression.names_of(choice.variant)
+    numbers: dict[str, object] = {
+        name: int(text)
+        for name, text in (choice.launch.arguments if choice.launch else ())
+        if re.fullmatch(r"-?\d{1,19}", text)
+    }
+    return numbers | number_constants(choice.variant)
