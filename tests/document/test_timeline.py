@@ -15,14 +15,13 @@ from irscope.document.terminal.document_text import text_lines
 from irscope.document.timeline_content import (
     GLYPHS,
     Scale,
-    pair_texts,
     runs,
-    single_texts,
     span_text,
     timeline_content,
     tracks,
 )
 from irscope.model.kernel_timeline import KernelTimeline, Lane, Slack, Span
+from irscope.workspace.timeline_text import pair_texts, single_texts
 from tests.timelines import pipelined, specialized
 from tests.tui import captures
 

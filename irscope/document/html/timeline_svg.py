@@ -19,15 +19,13 @@ from irscope.document.timeline_content import (
     GLYPHS,
     Track,
     held,
-    lane_sentences,
-    pair_texts,
-    single_texts,
     span_label,
     span_text,
     tracks,
 )
 from irscope.model.kernel_timeline import KernelTimeline, Span, SpanKind
 from irscope.workspace.charts import axis_scale
+from irscope.workspace.timeline_text import lane_sentences, timeline_texts
 
 _WIDTH, _GAP, _ROW = 1180, 28, 22
 _TICKS = 10
@@ -89,9 +87,10 @@ def timeline_svg(
     kinds = {span.kind for timeline in timelines for span in timeline.spans}
     parts += _legend(kinds, y - 8, paper)
     y += 24
-    pair = len(timelines) == 2 and all(timeline.spans for timeline in timelines)
-    texts = pair_texts(*timelines) if pair else [text for item in timelines for text in single_texts(item)]
-    for text in [*texts, *dict.fromkeys(note for item in timelines if item.spans for note in item.notes)]:
+    for text in [
+        *timeline_texts(timelines),
+        *dict.fromkeys(note for item in timelines if item.spans for note in item.notes),
+    ]:
         y += 16
         parts.append(svg_text(_GAP, y, text, paper.ink))
     return svg_picture(parts, _WIDTH, int(y + _GAP), paper)

@@ -27,7 +27,6 @@ from irscope.document.timeline_content import (
     Scale,
     Track,
     label_width,
-    lane_sentences,
     legend,
     phase_line,
     role_of,
@@ -46,6 +45,7 @@ from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.workspace import StageLine
+from irscope.workspace.timeline_text import lane_sentences
 
 if TYPE_CHECKING:
     from irscope.tui.screens.compare import CompareScreen
