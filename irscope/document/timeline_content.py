@@ -295,7 +295,8 @@ def timeline_content(
                 yield Line([(" " * label + phases, "dim")])
             yield from (picture_line(timeline, row, scale, label) for row in some)
     if kinds := {span.kind for timeline in timelines for span in timeline.spans}:
-        yield Line([(legend(kinds), "dim")], gap=True, fit="wrapped")
+        for number, text in enumerate(legend(kinds, width)):
+            yield Line([(text, "dim")], gap=not number, fit="wrapped")
     yield from timeline_sentences(timelines)
 
 
@@ -339,13 +340,18 @@ def span_text(timeline: KernelTimeline, index: int) -> str:
     return one_line("; ".join(dict.fromkeys(texts)))
 
 
-def legend(kinds: Iterable[str]) -> str:
-    """Return what the glyphs of these kinds mean."""
+def legend(kinds: Iterable[str], width: int) -> list[str]:
+    """Return what the glyphs of these kinds mean, in lines of `width` columns."""
     present = set(kinds)
     texts = [f"{glyph} {text}" for kind, (glyph, text) in GLYPHS.items() if kind in present]
     if "copy" in present:
-        texts.insert(1, " ".join(_HELD))
-    return "   ".join([*texts, "0 1 2 iteration of the data"])
+        texts[1:1] = [" ".join(_HELD), "[1] slot of a buffer"]
+    lines = [""]
+    for text in [*texts, "0 1 2 iteration of the data"]:
+        if len(f"{lines[-1]}   {text}") > width:
+            lines.append("")
+        lines[-1] += f"   {text}" if lines[-1] else text
+    return lines
 
 
 def timeline_sentences(timelines: Sequence[KernelTimeline]) -> Iterator[Line]:

@@ -34,6 +34,13 @@ _NEEDED = (
 )
 
 
+def pair_timelines(pair: Comparison) -> list[KernelTimeline]:
+    """Return the timelines of A and of B, once for a single variant; none if neither has a steady state."""
+    variants = pair.variants[: 1 if pair.single else 2]
+    timelines = [pair.workspace.kernel_timeline(variant) for variant in variants]
+    return timelines if any(timeline.period for timeline in timelines) else []
+
+
 def timeline_texts(timelines: Sequence[KernelTimeline]) -> list[str]:
     """Return what one timeline says, or how the second differs from the first."""
     if is_pair(timelines):
@@ -218,16 +225,17 @@ def timeline_findings(pair: Comparison) -> Iterator[Finding]:
     depths = [[facts[name].value for name in names if name in facts] for facts in pair.facts]
     if pair.single or pair.mismatch or depths[0] == depths[1]:
         return
-    a, b = (pair.workspace.kernel_timeline(variant) for variant in pair.variants)
+    timelines = pair_timelines(pair)
+    if not is_pair(timelines) or timelines[0].clock != timelines[1].clock:
+        return
+    a, b = timelines
     copies = [
         (max(_waited(slack), _waited(other)), slack, other)
         for slack in b.slacks
         if slack.kind != "product" and (other := _slack_of(a, slack))
     ]
-    if not copies or a.clock != b.clock:
-        return
-    _, slack, other = max(copies, key=lambda item: item[0])
-    if abs(_waited(slack) - _waited(other)) < _LITTLE * slack.needed:
+    _, slack, other = max(copies, key=lambda item: item[0], default=(0.0, None, None))
+    if slack is None or other is None or abs(_waited(slack) - _waited(other)) < _LITTLE * slack.needed:
         return
     name = f"{slack.name} in " if slack.kind == "copy" else ""
     yield Finding(

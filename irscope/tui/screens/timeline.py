@@ -126,7 +126,7 @@ class TimelineView(Widget, can_focus=True):
                 yield from (_Row(side, track.label, "", track) for track in tracks(timeline))
         if kinds := {span.kind for timeline in self._timelines for span in timeline.spans}:
             yield _Row(0, "")
-            yield from self._texts([Line(legend(kinds), fit="wrapped")], "label")
+            yield from self._texts(map(Line, legend(kinds, self.size.width)), "label")
         for line in timeline_sentences(self._timelines):
             yield from [_Row(0, "")] * line.gap
             is_title = any(role == "heading" for _, role in line.pieces)
