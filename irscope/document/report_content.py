@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.model import Toolchain, UserError, Variant
+from irscope.model.kernel_timeline import KernelTimeline
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 from irscope.workspace import (
@@ -28,6 +29,7 @@ from irscope.workspace import (
     Workspace,
 )
 from irscope.workspace.pair_ranking import rank_pairs
+from irscope.workspace.timeline_text import pair_timelines
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
 from irscope.workspace.why_lines import reason_lines, worth_lines
 
@@ -131,7 +133,7 @@ class PairExplanation:
 
     `reasons` and `worth` are sentences below a title; empty for a single variant. `layouts` are drawings of
     the values that differ most, `differences` the name of each value whose layout differs, with how.
-    `no_layouts` says why there are none.
+    `no_layouts` says why there are none. `timelines` are those of A and of B, if one has a pipelined loop.
     """
 
     reasons: Sequence[TextLine] = ()
@@ -139,6 +141,7 @@ class PairExplanation:
     layouts: Sequence[ValueDrawing] = ()
     differences: Sequence[tuple[str, str]] = ()
     no_layouts: str = ""
+    timelines: Sequence[KernelTimeline] = ()
 
 
 def explain_pair(comparison: Comparison) -> PairExplanation:
@@ -146,16 +149,16 @@ def explain_pair(comparison: Comparison) -> PairExplanation:
     single = comparison.single
     reasons = () if single else reason_lines(comparison)
     worth = () if single else worth_lines(comparison)
+    timelines = pair_timelines(comparison)
     try:
         layouts = LayoutComparison(comparison)
     except UserError as error:
-        return PairExplanation(reasons, worth, no_layouts=str(error))
+        return PairExplanation(reasons, worth, no_layouts=str(error), timelines=timelines)
     drawn = [_drawn(layouts, value) for value in layouts.notable(_MAX_DRAWN)]
     differences = list(layouts.differences())
     none = "The kernel has no tensors." if single else "No value has another layout."
-    return PairExplanation(
-        reasons, worth, drawn, differences[:_MAX_LISTED], "" if drawn or differences else none
-    )
+    no_layouts = "" if drawn or differences else none
+    return PairExplanation(reasons, worth, drawn, differences[:_MAX_LISTED], no_layouts, timelines)
 
 
 def _drawn(layouts: LayoutComparison, value: ValuePair) -> ValueDrawing:

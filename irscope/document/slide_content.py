@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from irscope.document.report_content import CaptureReport, pair_title, report_sections
 from irscope.model import UserError, Variant
+from irscope.model.kernel_timeline import KernelTimeline
 from irscope.workspace import (
     ColorBy,
     Comparison,
@@ -28,6 +29,7 @@ from irscope.workspace import (
 )
 from irscope.workspace.diff_rows import row_sides
 from irscope.workspace.opening import opening_pair
+from irscope.workspace.timeline_text import pair_timelines
 from irscope.workspace.variant_registers import CompileTimeInput, compile_time_inputs
 from irscope.workspace.verdict import finding_point
 from irscope.workspace.why_lines import compilation_lines, reason_lines
@@ -75,7 +77,8 @@ class PairContent:
 
     `asked` are facts that differ: the kind, and its text in A and B. `stages` are the compared stages, each
     with the label of its diff and whether it differs. `layout` is None without a layout that differs;
-    `no_layout` says why, if layouts could not be compared.
+    `no_layout` says why, if layouts could not be compared. `timelines` are those of A and of B, if one has a
+    pipelined loop.
     """
 
     comparison: Comparison
@@ -89,6 +92,7 @@ class PairContent:
     excerpts: Sequence[FindingExcerpt]
     layout: LayoutContent | None
     no_layout: str
+    timelines: Sequence[KernelTimeline]
 
     @property
     def sides(self) -> tuple[tuple[str, Variant], tuple[str, Variant]]:
@@ -119,6 +123,7 @@ def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
         excerpts=list(_excerpts(pair, findings))[:_MOST_EXCERPTS],
         layout=layout,
         no_layout=no_layout,
+        timelines=pair_timelines(pair),
     )
 
 

@@ -14,10 +14,10 @@ from itertools import groupby
 from typing import Literal
 
 from irscope.document.blocks import Line, title
-from irscope.model.kernel_timeline import CONSUMERS, KernelTimeline, Lane, Slack, Span, SpanKind, without_slot
-from irscope.model.records import grouped
-from irscope.model.text import clipped, one_line, pluralize
+from irscope.model.kernel_timeline import CONSUMERS, KernelTimeline, Span, SpanKind, without_slot
+from irscope.model.text import clipped, one_line
 from irscope.workspace.charts import axis_scale
+from irscope.workspace.timeline_text import agent_text, cause_text, is_pair, lane_sentences, timeline_texts
 
 # The glyph of each kind, and what the legend says.
 GLYPHS: dict[SpanKind, tuple[str, str]] = {
@@ -295,7 +295,8 @@ def timeline_content(
                 yield Line([(" " * label + phases, "dim")])
             yield from (picture_line(timeline, row, scale, label) for row in some)
     if kinds := {span.kind for timeline in timelines for span in timeline.spans}:
-        yield Line([(legend(kinds), "dim")], gap=True, fit="wrapped")
+        for number, text in enumerate(legend(kinds, width)):
+            yield Line([(text, "dim")], gap=not number, fit="wrapped")
     yield from timeline_sentences(timelines)
 
 
@@ -332,167 +333,32 @@ def span_text(timeline: KernelTimeline, index: int) -> str:
         texts.append("on the critical path")
     for item in timeline.dependencies:
         if item.waiting == index:
-            texts.append(f"waits for {_cause(span, timeline.spans[item.releasing])}")
+            texts.append(f"waits for {cause_text(span, timeline.spans[item.releasing])}")
         elif item.releasing == index and blocks(timeline.spans[item.waiting]):
             lane = timeline.lanes[timeline.spans[item.waiting].lane]
-            texts.append(f"{_who(lane, 'go', 'goes')} on when it ends")
+            texts.append(f"{agent_text(lane, 'go', 'goes')} on when it ends")
     return one_line("; ".join(dict.fromkeys(texts)))
 
 
-def legend(kinds: Iterable[str]) -> str:
-    """Return what the glyphs of these kinds mean."""
+def legend(kinds: Iterable[str], width: int) -> list[str]:
+    """Return what the glyphs of these kinds mean, in lines of `width` columns."""
     present = set(kinds)
     texts = [f"{glyph} {text}" for kind, (glyph, text) in GLYPHS.items() if kind in present]
     if "copy" in present:
-        texts.insert(1, " ".join(_HELD))
-    return "   ".join([*texts, "0 1 2 iteration of the data"])
-
-
-def lane_sentences(timeline: KernelTimeline) -> Iterator[str]:
-    """Yield the warps and registers of each partition in one sentence; nothing without specialization."""
-    texts = []
-    for lane in timeline.lanes:
-        if lane.engine == "warps" and lane.partition:
-            registers = f", {lane.registers} registers" if lane.registers else ""
-            texts.append(f"{lane.partition}: {pluralize(lane.warps, 'warp')}{registers}")
-    if texts:
-        yield "; ".join(texts)
+        texts[1:1] = [" ".join(_HELD), "[1] slot of a buffer"]
+    lines = [""]
+    for text in [*texts, "0 1 2 iteration of the data"]:
+        if len(f"{lines[-1]}   {text}") > width:
+            lines.append("")
+        lines[-1] += f"   {text}" if lines[-1] else text
+    return lines
 
 
 def timeline_sentences(timelines: Sequence[KernelTimeline]) -> Iterator[Line]:
     """Yield what one timeline says, or how the second differs from the first, and the notes of both."""
-    if len(timelines) == 2 and all(timeline.spans for timeline in timelines):
-        yield title("B compared with A")
-        texts = pair_texts(*timelines)
-    else:
-        texts = [text for timeline in timelines for text in single_texts(timeline)]
-        if texts:
-            yield title("In the steady state")
+    if texts := timeline_texts(timelines):
+        yield title("B compared with A" if is_pair(timelines) else "In the steady state")
     yield from (Line(text, 1, fit="wrapped") for text in texts)
     notes = [note for timeline in timelines for note in timeline.notes]
     for number, note in enumerate(dict.fromkeys(notes)):
         yield Line(note, fit="wrapped", gap=not number)
-
-
-def single_texts(timeline: KernelTimeline) -> list[str]:
-    """Return the time of an iteration, what is hidden, and what waits."""
-    if not timeline.period:
-        return []
-    clock = "latencies of operations" if timeline.clock == "ttgir" else "replayed machine code"
-    waits = [
-        f"{who} {cycles:,.0f} of {timeline.period:,.0f} cycles for {cause}"
-        for (who, cause), cycles in _wait_cycles(timeline).items()
-    ]
-    period = f"an iteration takes {timeline.period:,.0f} cycles ({clock})"
-    return [period, *_slack_texts(timeline), *waits]
-
-
-def _slack_texts(timeline: KernelTimeline, before: KernelTimeline | None = None) -> Iterator[str]:
-    """Say what each copy, load and product has in flight, and whether it is hidden.
-
-    With `before`, these are B and A.
-    """
-    slacks = {(slack.kind, slack.name): slack for slack in (before.slacks if before else ())}
-
-    def text(slack: Slack) -> str:
-        """Return what a slack has; it is the same for slacks that one sentence is about."""
-        flight, hidden = f"{slack.in_flight:,.0f} cycles in flight", _hidden(slack)
-        if other := slacks.get((slack.kind, slack.name)):
-            flight += f" in B, {other.in_flight:,.0f} in A"
-            hidden += f" in B, {_hidden(other)} in A"
-        elif before:
-            flight += " in B"
-        return f"{flight}; {slack.needed:,.0f} are needed: {hidden}"
-
-    for (kind, said), equal in grouped(timeline.slacks, lambda slack: (slack.kind, text(slack))).items():
-        names = " and ".join(map(_slack_name, equal))
-        plural = {"copy": "copies"}.get(kind, f"{kind}s")
-        yield (
-            f"the {kind} of {names} has {said}" if len(equal) == 1 else f"the {plural} of {names} have {said}"
-        )
-
-
-def _slack_name(slack: Slack) -> str:
-    """Return what a copy fills, with its line; of a product and a load to registers, only the line."""
-    line = f"line {slack.source_line}"
-    return f"{slack.name} ({line})" if slack.kind == "copy" and slack.name else line
-
-
-def _hidden(slack: Slack) -> str:
-    rest = slack.needed - slack.in_flight
-    return f"{rest:,.0f} are waited for" if rest > 0 else "hidden"
-
-
-def _wait_cycles(timeline: KernelTimeline) -> dict[tuple[str, str], float]:
-    """Return how long a lane waits per iteration of the steady state, by who waits and for what.
-
-    "default waits", "the product of line 32 (barrier done)".
-    """
-    steady = timeline.steady_cycles
-    if steady is None or steady[1] <= steady[0]:
-        return {}
-    releasing = {item.waiting: timeline.spans[item.releasing] for item in timeline.dependencies}
-    cycles_by_cause: dict[tuple[str, str], float] = {}
-    for index, span in enumerate(timeline.spans):
-        cycles = min(span.end, steady[1]) - max(span.start, steady[0])
-        if span.kind == "wait" and cycles > 0 and (span.barrier or index in releasing):
-            lane = timeline.lanes[span.lane]
-            key = _who(lane, "wait", "waits"), _cause(span, releasing.get(index))
-            share = cycles * timeline.period / (steady[1] - steady[0])
-            cycles_by_cause[key] = cycles_by_cause.get(key, 0.0) + share
-    longest = sorted(cycles_by_cause.items(), key=lambda item: -item[1])
-    return {key: cycles for key, cycles in longest if round(cycles)}
-
-
-def _who(lane: Lane, warps: str, partition: str) -> str:
-    """Return a lane with a verb: "partition1 waits", "the warps wait"."""
-    return f"{lane.name} {partition}" if lane.partition else f"the {lane.name} {warps}"
-
-
-def _cause(wait: Span, releasing: Span | None) -> str:
-    """Say what a wait is for: "the product of line 32 (barrier done)"."""
-    barrier = f"barrier {without_slot(wait.barrier)}" if wait.barrier else ""
-    if releasing is None:
-        return barrier
-    names = ", ".join(dict.fromkeys(map(without_slot, releasing.buffers))) if releasing.kind == "copy" else ""
-    line = f" of line {releasing.source_line}" if releasing.source_line else ""
-    kind = "arrival" if releasing.kind == "arrive" else releasing.kind
-    return f"the {kind}{f' of {names}' if names else line}{f' ({barrier})' if barrier else ''}"
-
-
-def pair_texts(a: KernelTimeline, b: KernelTimeline) -> list[str]:
-    """Return what moved from A to B, what is hidden in B, and what still waits."""
-    texts = [f"{letter} has no steady state" for letter, side in (("A", a), ("B", b)) if not side.period]
-    if not texts:
-        clocks = "" if a.clock == b.clock else ", by different clocks"
-        texts.append(f"an iteration takes {b.period:,.0f} cycles in B, {a.period:,.0f} in A{clocks}")
-    for letter, one, other in (("B", b, a), ("A", a, b)):
-        if (own := list(lane_sentences(one))) and not list(lane_sentences(other)):
-            texts.append(f"only {letter} is specialized: {own[0]}")
-    return [*texts, *_moved(a, b), *_slack_texts(b, a), *_wait_changes(a, b)]
-
-
-def _wait_changes(a: KernelTimeline, b: KernelTimeline) -> Iterator[str]:
-    """Say what waits in B, compared with A, and which waits of A are gone."""
-    before, after = _wait_cycles(a), _wait_cycles(b)
-    for key, cycles in after.items():
-        who, cause = key
-        other = f"{before[key]:,.0f} in A" if key in before else "not in A"
-        yield f"in B, {who} {cycles:,.0f} cycles an iteration for {cause} ({other})"
-    for (who, cause), cycles in before.items():
-        if (who, cause) not in after:
-            yield f"{who} no longer in B for {cause} ({cycles:,.0f} cycles an iteration in A)"
-
-
-def _moved(a: KernelTimeline, b: KernelTimeline) -> Iterator[str]:
-    """Say which copies are issued more or fewer iterations ahead in B."""
-    before, after = a.iterations_ahead(), b.iterations_ahead()
-    moved = {
-        name: (after[name], before[name]) for name in after if before.get(name, after[name]) != after[name]
-    }
-    for (ahead, was), names in grouped(sorted(moved), moved.__getitem__).items():
-        if ahead == was:
-            continue
-        number = pluralize(ahead, "iteration")
-        verb = "copy is" if len(names) == 1 else "copies are"
-        yield f"of {' and '.join(names)}, the {verb} issued {number} ahead in B, {was} in A"

@@ -119,6 +119,7 @@ _CAUSES = {
     "instead": "; {} {}",
     "largest tensors": "; {}'s largest tensors: {}",
     "limit": ", limited by {}",
+    "needed": "; {}",
     "narrow": "; {} is narrow because {}",
     "no spills": "; nothing is spilled, it holds arrays of the kernel",
     "other accesses": "; {} too",

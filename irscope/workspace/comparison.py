@@ -21,6 +21,7 @@ from irscope.targets import is_source_stage, stage_named, stages_of
 from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.estimate_text import PairEstimates, estimate_findings, pair_estimates
 from irscope.workspace.kernel_scopes import mismatch
+from irscope.workspace.timeline_text import timeline_findings
 from irscope.workspace.variant_texts import text_stages
 
 if TYPE_CHECKING:
@@ -243,7 +244,8 @@ class Comparison:
         diffs = StageDiffs(self.compared_stages, lambda name: self._held[name].in_lines_of_b())
         pair_findings = findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence))
         bit_findings = self.bits.findings if self.bits else ()
-        return tuple(ranked((*pair_findings, *bit_findings, *estimate_findings(self))))
+        others = (*bit_findings, *estimate_findings(self), *timeline_findings(self))
+        return tuple(ranked((*pair_findings, *others)))
 
     @cached_property
     def bits(self) -> PairBits | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +17,22 @@ from irscope.document.terminal.document_text import text_lines
 from irscope.document.timeline_content import (
     GLYPHS,
     Scale,
-    pair_texts,
+    legend,
     runs,
-    single_texts,
     span_text,
     timeline_content,
     tracks,
 )
+from irscope.findings.finding import Finding, ValueChange
 from irscope.model.kernel_timeline import KernelTimeline, Lane, Slack, Span
+from irscope.workspace import Workspace
+from irscope.workspace.timeline_text import pair_texts, single_texts
 from tests.timelines import pipelined, specialized
 from tests.tui import captures
 
+NEEDED = (
+    "a copy needs what memory takes to answer, and its data to arrive behind those of the copies before it"
+)
 HOSTILE = "<b>\x1b[2J\u202e"
 
 
@@ -121,25 +128,38 @@ def test_slots_that_differ_in_time_are_not_one_row() -> None:
 def test_the_sentences_of_one_variant() -> None:
     assert single_texts(pipelined(2)) == [
         "an iteration takes 720 cycles (latencies of operations)",
+        "the copies of a and b are issued 1 iteration ahead, into 2 slots",
         "the copies of a (line 40) and b (line 41) have 500 cycles in flight; 700 are needed: "
-        "200 are waited for",
+        "the last 200 are waited for",
         "the warps wait 548 of 720 cycles for the product of line 42",
         "the warps wait 158 of 720 cycles for the copy of b",
+        NEEDED,
     ]
 
 
 def test_the_sentences_of_a_pair_say_what_moved_what_is_hidden_and_what_waits() -> None:
     assert pair_texts(pipelined(2), pipelined(4)) == [
         "an iteration takes 500 cycles in B, 720 in A",
-        "of a and b, the copies are issued 3 iterations ahead in B, 1 in A",
+        "the copies of a and b are issued 3 iterations ahead, into 4 slots in B; "
+        "1 iteration ahead, into 2 slots in A",
         "the copies of a (line 40) and b (line 41) have 1,500 cycles in flight in B, 500 in A; 700 are "
-        "needed: hidden in B, 200 are waited for in A",
+        "needed: hidden in B, A waits for 200",
         "in B, the warps wait 500 cycles an iteration for the product of line 42 (548 in A)",
         "the warps wait no longer in B for the copy of b (158 cycles an iteration in A)",
+        NEEDED,
     ]
+    assert any("700 are needed: hidden in both" in text for text in pair_texts(pipelined(4), pipelined(4)))
     assert (
         "only B is specialized: default: 4 warps, 152 registers" in pair_texts(pipelined(2), specialized())[1]
     )
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
+def test_the_legend_breaks_between_its_items(width: int) -> None:
+    lines = legend(GLYPHS, width)
+    assert max(map(len, lines)) <= width
+    items = [item for line in lines for item in line.split("   ")]
+    assert {"0 1 2 iteration of the data", "[1] slot of a buffer", "» store"} < {*items}
 
 
 def test_a_pair_has_one_scale() -> None:
@@ -223,3 +243,54 @@ def test_the_command_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFi
     ET.fromstring(file.read_text())
     assert main(["timeline", capture, "#1", "-o", str(file)]) == 2
     assert "--force" in capsys.readouterr().err
+
+
+@pytest.fixture
+def pipelines(tmp_path: Path) -> Iterator[Workspace]:
+    """A matmul with 3 and 4 stages, and the first one again."""
+    path = tmp_path / "pipelines.irscope"
+    stages = [
+        captures.stage("matmul_kernel", captures.LARGE.replace("stages=3", f"stages={number}"), "ttgir")
+        for number in (3, 4, 3)
+    ]
+    captures.write(
+        path, [({"num_stages": n}, {"ttgir": text}) for n, text in zip((3, 4, 5), stages, strict=True)]
+    )
+    with Workspace(path) as workspace:
+        yield workspace
+
+
+def in_flight(workspace: Workspace, a: int, b: int) -> list[Finding]:
+    variants = {variant.id: variant for variant in workspace.variants}
+    findings = workspace.compare(variants[a], variants[b]).findings
+    return [finding for finding in findings if finding.kind == "in flight"]
+
+
+def test_a_finding_says_which_copy_has_more_time(pipelines: Workspace) -> None:
+    (finding,) = in_flight(pipelines, 1, 2)
+    assert re.fullmatch(
+        r"The copy of b in line \d+ has [\d,]+ -> [\d,]+ cycles in flight; [\d,]+ are needed: "
+        r"(B waits for [\d,]+|hidden in B), A waits for [\d,]+",
+        finding.text,
+    )
+    (change,) = finding.changes
+    a, b = (pipelines.kernel_timeline(variant) for variant in pipelines.variants[:2])
+    before, after = ({s.name: s.in_flight for s in side.slacks}["b"] for side in (a, b))
+    assert str(change) == f"{before:,.0f} -> {after:,.0f} cycles in flight"
+    document = pipelines.document(pipelines.variants[1], "ttgir").text.split("\n")
+    assert finding.evidence_b
+    assert all("async_copy_global_to_local" in document[line.line] for line in finding.evidence_b)
+
+
+def test_the_opposite_pair_has_the_opposite_finding(pipelines: Workspace) -> None:
+    (there,), (back,) = in_flight(pipelines, 1, 2), in_flight(pipelines, 2, 1)
+    (forward,), (backward,) = there.changes, back.changes
+    assert isinstance(forward, ValueChange)
+    assert isinstance(backward, ValueChange)
+    assert (forward.a, forward.b) == (backward.b, backward.a)
+
+
+def test_equal_pipelines_have_no_finding_and_no_timeline(pipelines: Workspace) -> None:
+    assert not in_flight(pipelines, 1, 3)
+    assert not in_flight(pipelines, 1, 1)
+    assert not pipelines._timelines

@@ -10,7 +10,7 @@ import pytest
 from irscope.estimating.timeline_clock import stage_timeline
 from irscope.languages.language import parse
 from irscope.model import Target
-from irscope.model.kernel_timeline import KernelTimeline, Span
+from irscope.model.kernel_timeline import KernelTimeline, Span, without_slot
 from tests.estimating.conftest import Compiled
 from tests.truth.events.planted import stages
 from tests.truth.timelines.periods import NEAR, periods
@@ -150,6 +150,19 @@ def test_ampere_loads_factors_while_it_multiplies(compiled: Compiled) -> None:
     timeline = _compiled_timeline(compiled, 3, "cuda:80")
     assert timeline.clock == "sass"
     assert 1024 <= timeline.period < 1536  # at least 128 x 128 x 64 at 1,024 multiply-adds per cycle
+
+
+@pytest.mark.parametrize(
+    ("name", "barriers"),
+    [
+        ("host_descriptors sm_90", {"total ready"}),
+        ("specialized_gemm sm_90", {"x free", "x ready"}),
+        ("specialized_kernel sm_90 0", {"free", "ready"}),
+        ("tensor_memory_kernel sm_100 0", {"copied", "multiplied"}),
+    ],
+)
+def test_barriers_of_the_compiler_are_named_after_what_they_guard(name: str, barriers: set[str]) -> None:
+    assert {without_slot(span.barrier) for span in _timeline(name).spans if span.barrier} == barriers
 
 
 def test_a_timeline_is_computed_once(compiled: Compiled) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from irscope.mcp.warm_compiler import Compiler, Limits, source_stamp
 from irscope.model import UserError
 from irscope.workspace import Workspace
 from tests.mcp.agent import ADD
+from tests.tui import captures
 
 Call = Callable[..., Rendered]
 STAGES = ("ttir", "ttgir", "llir", "ptx", "sass", "python", "error", "log", "cubin")
@@ -82,7 +84,7 @@ def test_answers_about_a_hostile_capture_are_bounded_and_printable(
         about = {"capture": name, "variant": variant}
         found += [answer("verdict", **about, against=ids[0], launch="grid=(64,), n=1000")]
         found += [answer("explain", **about), answer("lines", **about), answer("lines", **about, line=5)]
-        found += [answer("lines", **about, stage=stage) for stage in STAGES]
+        found += [answer("lines", **about, stage=stage) for stage in (*STAGES, "timeline")]
         found += [answer("compare", capture=name, a=variant, b=other) for other in ids]
         found.append(Rendered(resources.read(session, f"irscope://{name}/{variant}/facts"), {}))
     for one in found:
@@ -90,6 +92,21 @@ def test_answers_about_a_hostile_capture_are_bounded_and_printable(
         assert "a bug in irscope" not in one.text
         assert all(line.isprintable() for line in one.text.splitlines())
         assert all(text.replace("\n", "").isprintable() for text in _texts(one.data))
+
+
+def test_lines_say_what_is_in_flight_in_the_loop(
+    tmp_path: Path, opened: Callable[[Path, Path], Session]
+) -> None:
+    captures.matmul(tmp_path / "m.irscope")
+    answer = calling(opened(tmp_path / "own", tmp_path))
+    found = answer("lines", capture="m.irscope", variant=1, stage="timeline")
+    assert found.tokens <= MOST_TOKENS
+    assert "the copies of a and b are issued 2 iterations ahead, into 3 slots" in found.data["sentences"]
+    assert any(
+        re.match(r"copy of iteration \d to a\[\d\], line \d+: cycles ", line) for line in found.data["lines"]
+    )
+    failed = answer("lines", capture="m.irscope", variant=4, stage="timeline")
+    assert "no timeline: #4 has no ttgir because it failed" in failed.text
 
 
 def _texts(value: object) -> Iterator[str]:

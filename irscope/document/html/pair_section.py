@@ -11,11 +11,14 @@ from typing import Any
 from irscope.document.html.facts_table import variant_anchor
 from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, highlighted, joined, payload, table
+from irscope.document.html.timeline_svg import timeline_svg
 from irscope.document.report_content import PairExplanation, PairReport, ValueDrawing
 from irscope.document.terminal.row_text import unified
+from irscope.model.kernel_timeline import KernelTimeline
 from irscope.model.text import base_name, clipped, pluralize
 from irscope.workspace import (
     Change,
+    Comparison,
     Evidence,
     Finding,
     InstructionKind,
@@ -36,6 +39,7 @@ from irscope.workspace.source_lines import (
     listings,
     source_chains,
 )
+from irscope.workspace.timeline_text import timeline_texts
 from irscope.workspace.variant_texts import PYTHON
 
 
@@ -127,6 +131,26 @@ def _figure(drawing: LayoutDrawing, side: str, name: str) -> Html:
 
 def _paragraphs(texts: Iterable[str]) -> list[Html]:
     return [element("p", " ".join(texts), class_="quiet")]
+
+
+def timelines_of(pair: PairReport) -> Iterator[Html]:
+    """Yield the picture of what is in flight when, above its sentences; nothing without a pipelined loop."""
+    timelines = pair.explanation.timelines if pair.explanation else ()
+    if timelines:
+        yield element("h3", "Main loop in time")
+        yield timeline_figure(pair.comparison, timelines, "timeline")
+        yield element("ul", *(element("li", text) for text in timeline_texts(timelines)), class_="why")
+
+
+def timeline_figure(comparison: Comparison, timelines: Sequence[KernelTimeline], class_: str) -> Html:
+    """Return the timelines of a pair or of a single variant as a picture, which scrolls."""
+    headings = [comparison.heading(index) for index in range(len(timelines))]
+    if len(timelines) == 2:
+        headings = [f"{side} {heading}" for side, heading in zip("AB", headings, strict=True)]
+    # timeline_svg escapes the texts.
+    svg = Html(timeline_svg(timelines, headings, in_page=True))
+    label = f"timeline of {' and '.join(headings)}"
+    return element("div", svg, class_=f"{class_} scroll", tabindex=0, role="img", aria_label=label)
 
 
 def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[SourcePlace, int]]) -> Html:
@@ -273,6 +297,7 @@ def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[s
         element("h2", "Variant " if single else f"Pair {number}: ", element("code", title)),
         element("p", *(_side(pair, index) for index in ((0,) if single else (0, 1))), class_="sides"),
         element("div", *why, python, class_=None if single else "side-by-side"),
+        *timelines_of(pair),
         *layouts_of(pair),
         element("h3", "Stages"),
         *(_stage(pair.diffs[name], anchor, name == opened, single) for name in pair.shown),

@@ -19,15 +19,13 @@ from irscope.document.timeline_content import (
     GLYPHS,
     Track,
     held,
-    lane_sentences,
-    pair_texts,
-    single_texts,
     span_label,
     span_text,
     tracks,
 )
 from irscope.model.kernel_timeline import KernelTimeline, Span, SpanKind
 from irscope.workspace.charts import axis_scale
+from irscope.workspace.timeline_text import lane_sentences, timeline_texts
 
 _WIDTH, _GAP, _ROW = 1180, 28, 22
 _TICKS = 10
@@ -43,10 +41,7 @@ _SHAPES = {
 }
 _COLORS = len(BACKGROUNDS) - 1
 _CRITICAL = "#c00000"
-_HATCH = (
-    '<pattern id="wait" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<path d="M0,0V5" stroke="#767c85" stroke-width="1.5"/></pattern>'
-)
+_WAIT = "#c9ccd1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ def timeline_svg(
 ) -> str:
     """Draw one or two timelines above each other, with what they say below.
 
-    `in_page` is true for a picture that is part of a page, which may be dark.
+    `in_page` is true for a picture that is part of a page, which may be dark, and has the sentences.
     """
     paper = OF_PAGE if in_page else WHITE
     rows = [[row for row in tracks(timeline) if row.kind != "critical path"] for timeline in timelines]
@@ -75,7 +70,7 @@ def timeline_svg(
     left = _GAP + label + 12
     cycles = max((timeline.cycles for timeline in timelines), default=0.0) or 1.0
     page = _Page(left, (_WIDTH - _GAP - left) / cycles, paper)
-    parts = [f"<defs>{_HATCH}</defs>"]
+    parts: list[str] = []
     y = float(_GAP)
     for timeline, heading, some in zip(timelines, headings, rows, strict=True):
         parts.append(svg_text(_GAP, y, heading, paper.ink, size=13, weight="bold"))
@@ -89,9 +84,10 @@ def timeline_svg(
     kinds = {span.kind for timeline in timelines for span in timeline.spans}
     parts += _legend(kinds, y - 8, paper)
     y += 24
-    pair = len(timelines) == 2 and all(timeline.spans for timeline in timelines)
-    texts = pair_texts(*timelines) if pair else [text for item in timelines for text in single_texts(item)]
-    for text in [*texts, *dict.fromkeys(note for item in timelines if item.spans for note in item.notes)]:
+    for text in [
+        *(() if in_page else timeline_texts(timelines)),
+        *dict.fromkeys(note for item in timelines if item.spans for note in item.notes),
+    ]:
         y += 16
         parts.append(svg_text(_GAP, y, text, paper.ink))
     return svg_picture(parts, _WIDTH, int(y + _GAP), paper)
@@ -145,14 +141,9 @@ def _row(timeline: KernelTimeline, row: Track, page: _Page, middle: float) -> It
 
 
 def _label(span: Span, text: str, page: _Page, middle: float) -> str:
-    """Return a text in the middle of a span; that of a wait is not on the hatching."""
-    x, half = page.x((span.start + span.end) / 2), text_width(text) / 2 + 2
-    drawn = svg_text(x, middle + 3.5, text, "#000000", anchor="middle")
-    if span.kind != "wait":
-        return drawn
-    fill = page.paper.background or BACKGROUNDS[-1][0]
-    ground = f'<rect x="{x - half:.1f}" y="{middle - 6:g}" width="{2 * half:.1f}" height="12" rx="2"'
-    return f'{ground} fill="{fill}"/>{drawn}'
+    """Return a text in the middle of a span."""
+    x = page.x((span.start + span.end) / 2)
+    return svg_text(x, middle + 3.5, text, "#000000", anchor="middle")
 
 
 def _shape(span: Span, page: _Page, middle: float, description: str) -> str:
@@ -162,7 +153,7 @@ def _shape(span: Span, page: _Page, middle: float, description: str) -> str:
         return f'<path d="M{x:.1f},{middle - 5:g}l4,9h-8z" fill="#767c85">{about}</path>'
     edge = f' stroke="{_CRITICAL}" stroke-width="1.5"' if span.critical else ' stroke="#767c85"'
     if span.kind == "wait":
-        height, fill = 11, "url(#wait)"
+        height, fill, edge = 11, _WAIT, edge + ' stroke-dasharray="3 2"'
     else:
         height, shade = _SHAPES[span.kind]
         fill = BACKGROUNDS[span.iteration % _COLORS if span.iteration >= 0 else -1][shade]
@@ -182,5 +173,5 @@ def _legend(kinds: set[SpanKind], y: float, paper: Paper) -> Iterator[str]:
             yield svg_text(x + 23, y + 3.5, text, paper.ink)
             x += 40 + text_width(text)
     yield _shape(Span(0, "compute", _GAP, _GAP + 18, critical=True), page, y + 20, "")
-    text = "on the critical path; a color and a number per iteration"
+    text = "on the critical path; a color and a number per iteration; [1]: slot of a buffer"
     yield svg_text(_GAP + 23, y + 23.5, f"{text}; dotted: filled, not used yet", paper.ink)

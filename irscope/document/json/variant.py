@@ -277,7 +277,7 @@ def timeline_document(
     capture: str, variants: Sequence[Variant], names: Sequence[str], timelines: Sequence[KernelTimeline]
 ) -> dict[str, Any]:
     """Return the JSON document of one timeline, or of two with how the second differs."""
-    from irscope.document.timeline_content import pair_texts, single_texts
+    from irscope.workspace.timeline_text import pair_texts, single_texts
 
     sides = [
         {"variant": variant_record(variant, name), **_TIMELINE(timeline), "sentences": single_texts(timeline)}

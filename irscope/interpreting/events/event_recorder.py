@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, prod
@@ -21,7 +21,7 @@ from irscope.interpreting.events.machine import EventInterpreter
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size_in_bytes
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, UnansweredError
 from irscope.languages.document import Location
-from irscope.model.kernel_timeline import SpanKind
+from irscope.model.kernel_timeline import SpanKind, without_slot
 
 _NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
 _MOST_TRIES, _MOST_ITERATIONS = 2, 32
@@ -145,7 +145,48 @@ def _record(program: StageProgram, number: int, program_id: int) -> EventRecordi
     for thread in recorder.threads.values():
         thread.events = _with_early_loads(thread.events)
     threads = tuple(recorder.threads.values())
+    _name_barriers(threads)
     return EventRecording(threads, recorder.iterations, hazards, recorder.branches)
+
+
+def _name_barriers(threads: Sequence[RecordedThread]) -> None:
+    """Name the barriers that the compiler made after what they guard: "a ready", "a free"."""
+    arrivals: dict[str, RecordedEvent] = {}
+    uses: dict[str, RecordedEvent] = {}
+    for thread in threads:
+        for events, is_later in ((thread.events, False), (reversed(thread.events), True)):
+            _note_accesses(events, is_later, arrivals, uses)
+    accesses = [*arrivals.values(), *uses.values()]
+    variables = {_variable(without_slot(name)) for event in accesses for name in event.buffers}
+    variables |= {_variable(name) for event in accesses for name in event.step.results}
+    names: dict[str, str] = {}
+    for barrier in arrivals.keys() & uses.keys():
+        # A name that is not that of a variable for data is the user's.
+        if barrier.startswith("%") or _variable(barrier) in variables:
+            before, after = ([*map(without_slot, end[barrier].buffers)] for end in (arrivals, uses))
+            guarded = next((name for name in after if name in before), after[0])
+            freed = uses[barrier].kind in ("copy", "write") or arrivals[barrier].kind == "read"
+            names[barrier] = f"{guarded} {'free' if freed else 'ready'}"
+    for event in [event for thread in threads for event in thread.events]:
+        barrier = without_slot(event.barrier)
+        event.barrier = names.get(barrier, barrier) + event.barrier.removeprefix(barrier)
+
+
+def _note_accesses(
+    events: Iterable[RecordedEvent],
+    is_later: bool,
+    arrivals: dict[str, RecordedEvent],
+    uses: dict[str, RecordedEvent],
+) -> None:
+    """Note the access before each arrival; in reversed events, that after each wait and expected copy."""
+    access: RecordedEvent | None = None
+    for event in events:
+        if event.buffers:
+            access = event
+        elif event.barrier and access:
+            noted = uses if event.kind == "wait" else arrivals
+            if is_later == (event.kind == "wait" or "expect" in event.step.opcode):
+                noted[without_slot(event.barrier)] = access
 
 
 def _with_early_loads(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:

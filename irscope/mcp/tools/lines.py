@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from irscope.document.timeline_content import span_text
 from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
@@ -12,9 +13,12 @@ from irscope.model import UserError, Variant
 from irscope.model.text import clipped, display_line, one_line
 from irscope.workspace import Language, PythonSource, Workspace
 from irscope.workspace.source_lines import assembly_stage, instruction_counts, instruction_lines
+from irscope.workspace.timeline_text import lane_sentences, timeline_texts
 from irscope.workspace.variant_texts import check_stage
 
 _MOST_KINDS, _MOST_CLASSES = 4, 8
+# Instead of a stage: its main loop in time.
+_TIMELINE = "timeline"
 # Of an operation with its types, or a wgmma with its 128 registers; the stage has all of it.
 _MOST_CHARACTERS = 240
 
@@ -28,6 +32,8 @@ def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     number, stage = arguments.get("line"), arguments.get("stage")
     if number is not None:
         return _one_line(workspace, variant, int(number), [stage] if stage else _stages(workspace, variant))
+    if stage == _TIMELINE:
+        return _timeline(workspace, variant)
     return _stage_text(workspace, variant, stage) if stage else _python(workspace, variant)
 
 
@@ -110,6 +116,19 @@ def _stage_text(workspace: Workspace, variant: Variant, stage: str) -> ToolAnswe
     return ToolAnswer(f"#{variant.id} {stage}, {len(lines)} lines", {"total": len(lines)}, "lines", items)
 
 
+def _timeline(workspace: Workspace, variant: Variant) -> ToolAnswer:
+    """Return what the timeline says, and what happens to the data of an iteration of the steady state."""
+    timeline = workspace.kernel_timeline(variant)
+    if not timeline.spans:
+        raise UserError("; ".join(timeline.notes))
+    texts = [*lane_sentences(timeline), *timeline_texts([timeline]), *timeline.notes]
+    sentences = list(map(one_line, texts))
+    steady = [n for n, span in enumerate(timeline.spans) if span.iteration == timeline.steady[0]]
+    items = [Item(text, text) for text in (span_text(timeline, index) for index in steady)]
+    head = "\n".join([f"#{variant.id}: its main loop, then what happens in one iteration", *sentences])
+    return ToolAnswer(head, {"sentences": sentences}, "lines", items)
+
+
 def _python(workspace: Workspace, variant: Variant) -> ToolAnswer:
     """Return the Python lines with the instructions that they became.
 
@@ -138,15 +157,21 @@ def _python(workspace: Workspace, variant: Variant) -> ToolAnswer:
 TOOL = Tool(
     "lines",
     "With line: what that line of Python became (operations, instructions). With stage (ttir, ttgir, llir, "
-    "ptx, sass, amdgcn, python, error, log): its text. With neither: the kernel's lines and their "
-    "instructions.",
+    "ptx, sass, amdgcn, python, error, log): its text; timeline: what its loop waits for. With "
+    "neither: the kernel's lines and their instructions.",
     {
         "variant": VARIANT,
         "line": {"type": "integer", "description": "as findings number them"},
         "stage": text(),
         "capture": CAPTURE,
     },
-    {"python": TEXT, "counts": OBJECT, "total": INTEGER, "lines": {"type": "array"}},
+    {
+        "python": TEXT,
+        "counts": OBJECT,
+        "total": INTEGER,
+        "sentences": {"type": "array"},
+        "lines": {"type": "array"},
+    },
     run,
     required=("variant",),
     paged=True,

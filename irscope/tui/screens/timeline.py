@@ -27,7 +27,6 @@ from irscope.document.timeline_content import (
     Scale,
     Track,
     label_width,
-    lane_sentences,
     legend,
     phase_line,
     role_of,
@@ -46,6 +45,7 @@ from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.workspace import StageLine
+from irscope.workspace.timeline_text import lane_sentences
 
 if TYPE_CHECKING:
     from irscope.tui.screens.compare import CompareScreen
@@ -126,7 +126,7 @@ class TimelineView(Widget, can_focus=True):
                 yield from (_Row(side, track.label, "", track) for track in tracks(timeline))
         if kinds := {span.kind for timeline in self._timelines for span in timeline.spans}:
             yield _Row(0, "")
-            yield from self._texts([Line(legend(kinds), fit="wrapped")], "label")
+            yield from self._texts(map(Line, legend(kinds, self.size.width)), "label")
         for line in timeline_sentences(self._timelines):
             yield from [_Row(0, "")] * line.gap
             is_title = any(role == "heading" for _, role in line.pieces)

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 
 from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined, table
+from irscope.document.html.pair_section import timeline_figure
 from irscope.document.slide_content import FindingExcerpt, LayoutContent, PairContent
 from irscope.glossary.glossary import entry_for
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import Finding, RowSide, Verdict
+from irscope.workspace.timeline_text import timeline_texts
 
 _CODE = re.compile(r"`([^`]+)`")
 # The characters of a row that fit on a slide.
@@ -141,7 +143,7 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_FINDINGS = 7
+_FINDINGS, _SENTENCES = 7, 2
 # An XML document of its own has a declaration of its namespace, which HTML does not need.
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 
@@ -157,6 +159,8 @@ def pair_slides(pair: PairContent, path: str) -> Iterator[Slide]:
         yield _findings(pair, f"irscope diff {path} {names}")
     for excerpt in pair.excerpts:
         yield _excerpt(excerpt, f"irscope diff {path} {names} --stage {excerpt.stage}")
+    if pair.timelines:
+        yield _timelines(pair, f"irscope timeline {path} {names}")
     if pair.layout:
         yield _layout(pair.layout, f"irscope layout {path} {a} --against {b}")
     if any(verdict.resources for verdict in pair.verdicts):
@@ -301,6 +305,14 @@ def _layout(content: LayoutContent, live: str) -> Slide:
     return Slide(
         f"The layout of {content.name}", body, [*term_notes("layout", "blocked"), command(live)], "layout"
     )
+
+
+def _timelines(pair: PairContent, live: str) -> Slide:
+    """Return the picture of what is in flight when in A and B, and the first sentences on how they differ."""
+    drawing = Html(timeline_figure(pair.comparison, pair.timelines, "drawing").replace(_NAMESPACE, "", 1))
+    texts = [paragraph(text, class_="quiet") for text in timeline_texts(pair.timelines)[:_SENTENCES]]
+    notes = [*term_notes("num_stages", "prologue"), command(live)]
+    return Slide("The main loop in time", [drawing, *texts], notes, "timelines")
 
 
 def _resources(pair: PairContent, live: str) -> Slide:
