@@ -26,8 +26,6 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-
 from irscope.estimating.constants import DEVICES, DeviceRates
 from irscope.model import UserError
 from irscope.model.records import grouped
@@ -222,28 +220,17 @@ def capture(folder: Path, target: str, dtype: str, configs: Sequence[Values], jo
     return path
 
 
-def padded_rows(tokens: int, experts: int, top: int, block: int) -> int:
-    """Return the slots of a call whose tokens choose experts at random, each expert's in whole blocks."""
-    scores = np.random.default_rng(tokens * 1000 + experts).random((tokens, experts))
-    owners = np.argsort(scores, axis=1)[:, :top].ravel()
-    counts = np.bincount(owners, minlength=experts)
-    return int((-(-counts // block) * block).sum())
-
-
-def launches(file: TunedFile, tokens: int, block: int) -> tuple[str, str]:
-    """Return both products of a layer as launches for configs with this BLOCK_SIZE_M.
-
-    The grid has the programs that work, which the values of `padded` decide.
-    """
-    rows = padded_rows(tokens, file.experts, file.top, block)
+def launches(file: TunedFile, tokens: int) -> tuple[str, str]:
+    """Return both products of a layer as launches, with experts that are chosen at random."""
     slots = tokens * file.top
+    routed = f"({tokens}, {file.experts}, {file.top}, BLOCK_SIZE_M)"
     up = (2 * file.columns, file.hidden, file.top, tokens)
     down = (file.hidden, file.columns, 1, slots)
     first, second = (
-        f"grid=(cdiv(EM, BLOCK_SIZE_M) * cdiv(N, BLOCK_SIZE_N),), N={n}, K={k}, EM={rows}, valid={slots}, "
-        f"top={top}, stride_am=K, stride_be=N * K, stride_bn=K, stride_cm=N, a=[{height}, K], "
-        f"b=[{file.experts}, N, K], c=[{slots}, N], slots=[EM], experts=[{rows // block}], padded=[1], "
-        f"b_scale=[{file.experts}], a_scale=[1]"
+        f"grid=(cdiv(len(slots), BLOCK_SIZE_M) * cdiv(N, BLOCK_SIZE_N),), N={n}, K={k}, EM=len(slots), "
+        f"valid={slots}, top={top}, stride_am=K, stride_be=N * K, stride_bn=K, stride_cm=N, "
+        f"a=[{height}, K], b=[{file.experts}, N, K], c=[{slots}, N], b_scale=[{file.experts}], a_scale=[1], "
+        f"slots=moe_slots{routed}, experts=moe_experts{routed}, padded=moe_padded{routed}"
         for n, k, top, height in (up, down)
     )
     return first, second
@@ -253,16 +240,11 @@ def times(
     workspace: Workspace, file: TunedFile, tokens: int, device: str, wanted: set[Values]
 ) -> dict[Values, float]:
     """Return the sum of the estimates of both products for each config that can be launched."""
-    totals: dict[Values, float] = {}
-    by_block = grouped(sorted(wanted), lambda values: values[0])
-    for block, configs in by_block.items():
-        parts: list[dict[Values, float]] = []
-        for text in launches(file, tokens, block):
-            ranked = picks(Selected(workspace, set(configs)), launches=[text], device=device)  # type: ignore[arg-type]
-            parts.append(estimates(ranked, configs))
-        for values in parts[0].keys() & parts[1].keys():
-            totals[values] = parts[0][values] + parts[1][values]
-    return totals
+    parts = [
+        estimates(picks(Selected(workspace, wanted), launches=[text], device=device))  # type: ignore[arg-type]
+        for text in launches(file, tokens)
+    ]
+    return {values: parts[0][values] + parts[1][values] for values in parts[0].keys() & parts[1].keys()}
 
 
 class Selected:
@@ -285,7 +267,7 @@ def values_of(settings: Mapping[str, object]) -> Values:
     return tuple(int(str(settings[name])) for name in (*NAMES, *AMD_NAMES) if name in settings)
 
 
-def estimates(ranked: Sequence[Pick], configs: Sequence[Values]) -> dict[Values, float]:
+def estimates(ranked: Sequence[Pick]) -> dict[Values, float]:
     """Return the estimate of each config that can be launched."""
     return {
         values_of(choice.variant.settings): choice.estimate.microseconds
