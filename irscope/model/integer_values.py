@@ -33,7 +33,7 @@ def encoded_integers(type_: str, values: Sequence[int] | NDArray[Any]) -> str:
     import numpy as np
 
     numbers = np.asarray(values, np.int64).ravel()
-    if not 0 < numbers.size * INTEGER_TYPES.get(type_, MOST_BYTES) <= MOST_BYTES:
+    if type_ not in INTEGER_TYPES or not 0 < numbers.size * INTEGER_TYPES[type_] <= MOST_BYTES:
         return ""
     differences = np.diff(numbers, prepend=np.int64(0)).astype("<i8")
     # All lowest bytes come first, then all second ones: most are equal, and compress to nothing.

@@ -70,3 +70,44 @@ def late(x, y, start, B: tl.constexpr):
     """The programs before `start` do nothing."""
     i = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(y + i, tl.load(x + i, mask=i >= start), mask=i >= start)
+
+
+@triton.jit
+def expert_rows(
+    a, b, c, slots, experts, padded, N, K, valid, BM: tl.constexpr, BN: tl.constexpr, W: tl.constexpr
+):
+    """Programs beyond the padded slots end; others gather the rows of their slots, and read their expert."""
+    row, column = tl.program_id(0), tl.program_id(1)
+    if row * BM >= tl.load(padded):
+        return
+    slot = tl.load(slots + row * BM + tl.arange(0, BM))
+    used = (slot < valid)[:, None]
+    weights = b + tl.load(experts + row) * N * K + (column * BN + tl.arange(0, BN))[None, :]
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, W):
+        rk = k + tl.arange(0, W)
+        x = tl.load(a + slot[:, None] * K + rk[None, :], mask=used, other=0.0)
+        total = tl.dot(x, tl.load(weights + rk[:, None] * N), total)
+    tl.store(c + slot[:, None] * N + (column * BN + tl.arange(0, BN))[None, :], total, mask=used)
+
+
+@triton.jit
+def ragged_sum(x, starts, y, B: tl.constexpr):
+    """A program per sequence: as many iterations as its length needs."""
+    own = tl.program_id(0)
+    start, end = tl.load(starts + own), tl.load(starts + own + 1)
+    total = tl.zeros((B,), tl.float32)
+    for i in range(start, end, B):
+        at = i + tl.arange(0, B)
+        total += tl.load(x + at, mask=at < end, other=0.0)
+    tl.store(y + own * B + tl.arange(0, B), total)
+
+
+@triton.jit
+def paged_sum(pool, pages, y, COUNT: tl.constexpr, W: tl.constexpr):
+    """Adds the pages that the program's row of a table names."""
+    total = tl.zeros((W,), tl.float32)
+    for i in range(COUNT):
+        page = tl.load(pages + tl.program_id(0) * COUNT + i)
+        total += tl.load(pool + page * W + tl.arange(0, W))
+    tl.store(y + tl.program_id(0) * W + tl.arange(0, W), total)

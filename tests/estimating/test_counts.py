@@ -11,6 +11,7 @@ import irscope
 from irscope.estimating.counting.counts import LaunchCounts, count_launch
 from irscope.estimating.counting.steady_loops import SteadyLoops
 from irscope.model import Launch
+from irscope.model.integer_values import encoded_integers
 from tests.estimating.conftest import Compiled
 
 Count = Callable[..., LaunchCounts]
@@ -22,12 +23,17 @@ def count(compiled: Compiled) -> Count:
     """Counts one launch of a kernel under a config."""
 
     def run(
-        kernel: str, signature: str, config: dict[str, object], grid: tuple[int, ...], **arguments: str
+        kernel: str,
+        signature: str,
+        config: dict[str, object],
+        grid: tuple[int, ...],
+        values: tuple[tuple[str, str], ...] = (),
+        **arguments: str,
     ) -> LaunchCounts:
         capture, variant = compiled(kernel, signature, config)
         ptx = capture.text(variant, "ptx")
         assert ptx is not None
-        return count_launch(variant, Launch(grid, tuple(arguments.items())), ptx)
+        return count_launch(variant, Launch(grid, tuple(arguments.items()), values=values), ptx)
 
     return run
 
@@ -200,3 +206,95 @@ def test_a_warp_specialized_product(tmp_path: Path) -> None:
 def test_an_argument_that_was_not_recorded_is_unknown(count: Count) -> None:
     found = count("strided", "*fp32:16, *fp32:16, i32:16", {"STRIDE": 1, "B": 1024, "num_warps": 4}, (2,))
     assert found.unknown == ("argument n is not recorded",)
+
+
+def integers(**values: list[int]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, encoded_integers("int32", own)) for name, own in values.items())
+
+
+# Two experts of 40 and 8 used slots in blocks of 32 slots; the list is as long as the worst routing needs.
+SLOTS = [*range(40), *[48] * 24, *range(40, 48), *[48] * 24, *[48] * 96]
+ROUTING = integers(slots=SLOTS, experts=[0, 0, 1, 7, 7, 7], padded=[96])
+
+
+def expert_rows(count: Count, values: tuple[tuple[str, str], ...]) -> LaunchCounts:
+    return count(
+        "expert_rows",
+        "*fp16:16, *fp16:16, *fp32:16, *i32:16, *i32:16, *i32:16, i32:16, i32:16, i32:16",
+        {"BM": 32, "BN": 32, "W": 64, "num_warps": 4},
+        (6, 4),
+        values=values,
+        a="float16[48, 512]",
+        b="float16[2, 512, 128]",
+        c="float32[48, 128]",
+        slots=f"int32[{len(SLOTS)}]",
+        experts="int32[6]",
+        padded="int32[1]",
+        N="128",
+        K="512",
+        valid="48",
+    )
+
+
+def test_integers_of_a_launch_say_which_programs_end_and_what_the_others_read(count: Count) -> None:
+    found = expert_rows(count, ROUTING)
+    assert (found.programs, found.ended, found.depends, found.unknown) == (12, 12, (), ())
+    traffic = {(one.name, one.direction): one for one in found.traffic}
+    weights = traffic["b", "read"]
+    assert weights.unique_bytes(12) == 2 * 512 * 128 * 2  # both experts, each once
+    rows = sum(one.sectors for one in found.accesses if one.tensor == "a")
+    assert rows * found.programs == 4 * 48 * 512 * 2 / 32  # each used slot once for each column of programs
+    stores = sum(one.sectors for one in found.accesses if one.tensor == "c")
+    assert stores * found.programs == 48 * 128 * 4 / 32
+
+
+def test_an_estimate_says_which_values_it_depends_on(count: Count) -> None:
+    found = expert_rows(count, ())
+    (text,) = found.depends
+    assert text.startswith("padded (line ")
+    assert (found.programs, found.ended) == (24, 0)
+    assert sum(one.warps for one in found.accesses if one.name == "store")  # taken to do their work
+
+
+def ragged_sum(count: Count, values: tuple[tuple[str, str], ...], sequences: int = 40) -> LaunchCounts:
+    return count(
+        "ragged_sum",
+        "*fp32:16, *i32:16, *fp32:16",
+        {"B": 128, "num_warps": 4},
+        (sequences,),
+        values=values,
+        x="float32[100000]",
+        starts=f"int32[{sequences + 1}]",
+        y=f"float32[{sequences}, 128]",
+    )
+
+
+def test_programs_of_a_ragged_batch_are_counted_by_their_lengths(count: Count) -> None:
+    lengths = [128] * 30 + [1280] * 10
+    starts = [sum(lengths[:number]) for number in range(len(lengths) + 1)]
+    found = ragged_sum(count, integers(starts=starts))
+    (loop,) = found.loops
+    assert loop.iterations == pytest.approx(sum(lengths) / 128 / 40, rel=0.1)
+    assert found.longest == pytest.approx(10 / 3.25, rel=0.35)
+    assert found.depends == () and found.programs == 40
+    (text,) = ragged_sum(count, ()).depends
+    assert text.startswith("starts (line ")
+
+
+def test_pages_of_a_table_are_shared_as_it_says(count: Count) -> None:
+    def pages(table: list[int]) -> float:
+        found = count(
+            "paged_sum",
+            "*fp32:16, *i32:16, *fp32:16",
+            {"COUNT": 4, "W": 1024, "num_warps": 4},
+            (32,),
+            values=integers(pages=table),
+            pool="float32[4096, 1024]",
+            pages="int32[32, 4]",
+            y="float32[32, 1024]",
+        )
+        read = [one for one in found.traffic if one.direction == "read" and one.name == "pool"]
+        return sum(one.unique_bytes(32) for one in read) / 4096
+
+    assert pages(list(range(128))) == pytest.approx(128)
+    assert pages([number % 4 for number in range(128)]) == pytest.approx(4)  # all programs: the same four

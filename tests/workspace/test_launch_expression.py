@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from irscope.model import (
     UserError,
     Variant,
 )
+from irscope.model.integer_values import decoded_integers
 from irscope.workspace.launch_expression import parse_launch
 
 SOURCE = SourceFunction("mm", "mm.py", 1, "@triton.jit\ndef mm(a, M, K, s, one, BM: tl.constexpr): pass\n")
@@ -34,6 +37,57 @@ VARIANT = Variant(
     Config((("BM", 64), ("num_warps", 4))),
     Toolchain(1, {"triton": "3.9.0"}, ""),
 )
+
+
+ROUTED = replace(
+    VARIANT, specialization=(*VARIANT.specialization, Argument("ids", "*i32"), Argument("more", "*i64")),
+    kernel=replace(VARIANT.kernel, parameters=(*VARIANT.kernel.parameters, "ids", "more")),
+)  # fmt: skip
+
+
+def integers(text: str) -> list[int]:
+    """The integers of `ids` in a launch."""
+    found = parse_launch(f"M=16, K=1, s=1.0, grid=(len(ids),), {text}").launch_of(ROUTED)
+    values = decoded_integers(dict(found.values)["ids"])
+    assert values is not None and found.grid == (len(values), 1, 1)
+    assert dict(found.arguments)["ids"] == f"int32[{len(values)}]"
+    return values.tolist()
+
+
+def test_a_function_makes_the_integers_of_a_tensor():
+    assert integers("ids=values(512, BM // 2, -7)") == [512, 32, -7]
+    assert integers("ids=starts(3, 4, M)") == [0, 3, 7, 23]
+    assert integers("ids=range(4)") == [0, 1, 2, 3]
+    drawn = integers("ids=random(n, 8), n=1000, more=range(3)")
+    assert sorted(set(drawn)) == list(range(8)) and drawn == integers("ids=random(1000, 8)")
+
+
+def test_the_slots_of_experts_are_sorted_and_padded_to_blocks():
+    slots, owners = integers("ids=moe_slots(100, 8, 2, BM)"), integers("ids=moe_experts(100, 8, 2, BM)")
+    (padded,) = integers("ids=moe_padded(100, 8, 2, BM)")
+    assert sorted(slot for slot in slots if slot < 200) == list(range(200))
+    assert len(slots) == 64 * len(owners) and padded % 64 == 0 and set(slots[padded:]) == {200}
+    assert owners[: padded // 64] == sorted(owners[: padded // 64])
+    of_token = {(slot // 2, owners[place // 64]) for place, slot in enumerate(slots) if slot < 200}
+    assert len(of_token) == 200  # both experts of a token differ
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ids=random(5)", "random takes 2 integers, not 1"),
+        ("ids=range(10**9)", "range makes at most 131,072 integers"),
+        ("ids=range(0)", "range takes integers above 0"),
+        ("ids=moe_slots(4, 2, 3, 16)", "too many tokens, experts or slots"),
+        ("ids=values(0.5)", "write its integers one after the other"),
+        ("ids=range(131072)", "'ids' is *i32; only tensors of at most 256 KiB"),
+        ("a=range(4)", "'a' is *fp16; only tensors of at most 256 KiB of int16, int32, uint32, int64"),
+    ],
+)
+def test_integers_that_cannot_be_made(text: str, message: str):
+    with pytest.raises(UserError) as caught:
+        parse_launch(f"M=16, K=1, grid=1, {text}").launch_of(ROUTED)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def launch(text: str) -> Launch:

@@ -14,12 +14,14 @@ from irscope.cli.main import main
 from irscope.estimating.estimate import estimate
 from irscope.interpreting.bits.classes import Evaluation
 from irscope.model import Benchmark, Config, Failure, Launch, Target, UserError, Variant
+from irscope.model.integer_values import encoded_integers
 from irscope.model.text import microseconds_text
 from irscope.store import CaptureWriter
 from irscope.tui.screens.estimate import pair_estimate_lines
 from irscope.workspace import Pick, Workspace
 from irscope.workspace.picking import measured_microseconds, never_launched, parse_top, picks
 from irscope.workspace.problem_sizes import problems
+from irscope.workspace.stage_contents import DerivedCache
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 N = 1 << 20
@@ -111,6 +113,44 @@ def test_outputs_that_depend_on_the_config_do_not_separate_problems(capture: Pat
     inputs = (("x_ptr", "float32[2097152]"), *launched(first).arguments[1:])
     other = replace(second, launches=(Launch((4, 1, 1), inputs),))
     assert len(problems([first, other])) == 2
+
+
+def test_lists_that_depend_on_the_config_do_not_separate_problems(capture: Path):
+    """The slots of experts are padded to whole blocks, whose size is the config's."""
+    with Workspace(capture) as opened:
+        first, second, *_ = opened.variants
+
+    def routed(variant: Variant, block: int, rows: int = 64) -> Variant:
+        slots = encoded_integers("int32", range(4 * block))
+        padded = encoded_integers("int32", [3 * block])
+        lists = (("y_ptr", f"int32[{4 * block}]"), ("out_ptr", "int32[1]"), ("n", str(4 * block)))
+        arguments = (("x_ptr", f"float32[{rows}]"), *lists)
+        launch = Launch((4, 1, 1), arguments, values=(("y_ptr", slots), ("out_ptr", padded)))
+        return replace(variant, launches=(launch,))
+
+    (problem,) = problems([routed(first, 16), routed(second, 32)])
+    assert len(problem.variants) == 2
+    assert problem.arguments == (("x_ptr", "float32[64]"), ("out_ptr", "int32[1]"))
+    assert len(problems([routed(first, 16), routed(second, 32, rows=128)])) == 2
+    assert len(problems([routed(first, 16), routed(first, 32)])) == 2  # one config: two calls
+
+
+def test_an_estimate_that_depends_on_unknown_values_is_not_a_number(
+    capture: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from irscope.estimating.counting.counts import _LaunchCounter
+
+    monkeypatch.setattr(_LaunchCounter, "_depends", lambda *_: iter(["lengths (line 24)"]))
+    with Workspace(capture) as opened:
+        opened.estimates._cache = DerivedCache(capture.parent / "own")
+        facts = opened.estimates.facts(opened.variants[0])
+        (pick,) = opened.pick()
+        verdict = opened.verdict(opened.variants[0])
+    assert facts["estimate"].value is None and facts["bound"].value == "depends on lengths (line 24)"
+    assert pick.best is not None and pick.best.estimate is not None
+    assert pick.best.estimate.text.endswith("?")
+    assert pick.limits[0].startswith("?: depends on the values of lengths (line 24)")
+    assert "? us estimated on" in verdict.bound and "depends on the values of lengths" in verdict.bound
 
 
 def test_a_pick_ranks_configs_and_compares_them_with_measurements(capture: Path):
