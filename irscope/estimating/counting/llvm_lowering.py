@@ -573,6 +573,9 @@ class _Lowering:
         axis = callee[-1]
         self._set(name, [f"%{'tid' if 'workitem' in callee else 'ctaid'}.{axis}"], _type("i32"))
 
+    def _wave(self, name: str, _: str, __: Sequence[str]) -> None:
+        self._set(name, ["%warpid"], _type("i32"))
+
     def _lane(self, name: str, callee: str, operands: Sequence[str]) -> None:
         """Read the value of another lane: the first, one of a constant number, or one by its address."""
         value, by = operands[0], "0"
@@ -715,6 +718,7 @@ _INSTRUCTIONS: Mapping[str, _Lower] = {
 _CALLS: Mapping[str, Callable[[_Lowering, str, str, Sequence[str]], None]] = {
     "llvm.amdgcn.workitem.id": _Lowering._work_item,
     "llvm.amdgcn.workgroup.id": _Lowering._work_item,
+    "llvm.amdgcn.wave.id": _Lowering._wave,
     "llvm.amdgcn.readfirstlane": _Lowering._lane,
     "llvm.amdgcn.readlane": _Lowering._lane,
     "llvm.amdgcn.ds.bpermute": _Lowering._lane,
