@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ attributes #0 = { "amdgpu-flat-work-group-size"="1,64" }
 
 
 def test_wide_loads_of_lds_combine_threads_that_are_not_neighbors() -> None:
-    """Threads 0 to 3 and 20 to 23 are in different banks, 0 to 3 and 4 to 7 in the same: only stores conflict."""
+    """Threads 0 to 3 and 20 to 23 are in different banks, 4 to 7 in those of 0 to 3: only stores conflict."""
     function = SourceFunction("kernel", "kernel.py", 1, "")
     variant = Variant(
         1,
@@ -200,7 +201,7 @@ def test_wide_loads_of_lds_combine_threads_that_are_not_neighbors() -> None:
 def test_waves_are_those_that_the_compiler_counts(compiled: Compiled, target: str) -> None:
     for case in (VECTOR, PRODUCT):
         capture, variant = compiled(*case[1], target)
-        artifacts = VariantArtifacts(variant, lambda stage: capture.contents.find(variant, stage))
+        artifacts = VariantArtifacts(variant, partial(capture.contents.find, variant))
         device = device_of(variant.target, variant.metadata)
         used = artifacts.resources
         assert device is not None and used.registers is not None
