@@ -4,8 +4,8 @@
     s_waitcnt vmcnt(1)                                   waits until one load is in flight
 
 The counts of a launch are those of the LLVM IR: a loop of the machine code runs as often as the loop of the
-LLVM IR that it was made of. Rates: AMD's ISA documents of CDNA 3 and 4 and RDNA 3 and 4, "Matrix Instruction
-Calculator" (https://github.com/ROCm/amd_matrix_instruction_calculator), and the white papers of CDNA and RDNA.
+LLVM IR that it was made of. Rates: AMD's ISA documents of CDNA 3 and 4 and RDNA 3 and 4, its Matrix
+Instruction Calculator (https://github.com/ROCm/amd_matrix_instruction_calculator), and its white papers.
 """
 
 from __future__ import annotations
@@ -38,13 +38,31 @@ _CODES = {name: code for code, name in AMD_UNITS.items()}
 _COUNTERS = re.compile(r"\b(vmcnt|lgkmcnt)\((\d+)\)")
 _NUMBER = re.compile(r"\b(0x[0-9a-f]+|\d+)$")
 _DEPENDENCY = re.compile(r"VALU_DEP_(\d)")
-_VECTOR_MEMORY = re.compile(r"(?:buffer|global|flat|scratch|tbuffer)_(load|store|atomic)")
-_SPECIAL = re.compile(r"v_(?:s_)?(?:exp|log|rcp|rsq|sqrt|sin|cos|tanh)_")
-_SHUFFLE = re.compile(r"ds_(?:bpermute|permute|swizzle)|v_permlane|v_\w+_dpp")
+# The unit of an instruction by the start of its opcode; all others are computed by the vector unit.
+_UNITS = [
+    (re.compile(pattern), unit)
+    for pattern, unit in (
+        (r"scratch_load", "SCRATCHLOAD"),
+        (r"scratch_store", "SCRATCHSTORE"),
+        (r"(?:t?buffer|global|flat)_load", "VLOAD"),
+        (r"(?:t?buffer|global|flat)_store", "VSTORE"),
+        (r"(?:buffer|global|flat)_atomic", "VATOMIC"),
+        (r"s_(?:buffer_)?load", "SCALARLOAD"),
+        (r"ds_(?:bpermute|permute|swizzle)", "LDSSHUFFLE"),
+        (r"ds_", "LDSACCESS"),
+        (r"v_(?:mfma|wmma|smfmac|swmmac)", "MATRIX"),
+        (r"v_(?:s_)?(?:exp|log|rcp|rsq|sqrt|sin|cos|tanh)_", "TRANSCENDENTAL"),
+        (r"s_barrier(?:_wait)?$", "BARRIER"),
+        (r"s_endpgm", "END"),
+        (r"s_", "SCALAR"),
+    )
+]
 _SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)(?:_(\w+))?")
 # Bits of an element of A by the end of an opcode; f8f6f4 is taken to be FP8.
-_BITS = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "iu8": 8, "fp8": 8, "bf8": 8, "f8f6f4": 8,
-         "iu4": 4}  # fmt: skip
+_BITS = {
+    "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "iu8": 8, "fp8": 8, "bf8": 8, "f8f6f4": 8,
+    "iu4": 4,
+}  # fmt: skip
 # Multiply-adds per cycle against those of FP16, by bits (data sheets): FP32 an eighth on CDNA 2 and 3, a
 # sixteenth on CDNA 4; FP64 as FP32, on CDNA 4 half of it.
 _SLOWER = {"gfx90a": {32: 4, 64: 4}, "gfx942": {32: 8, 64: 8}, "gfx950": {32: 16, 64: 32}}
@@ -172,33 +190,18 @@ def _add_instruction(columns: _Columns, index: int, opcode: str, line: str, wide
         if not columns.unit or columns.operation[-1] != index:
             columns.add(index, opcode, "SCALAR", 1)
         return
-    unit, stall = "VECTOR", cycles
-    if match := _VECTOR_MEMORY.match(opcode):
-        unit = {"load": "VLOAD", "store": "VSTORE", "atomic": "VATOMIC"}[match[1]]
-        if opcode.startswith("scratch") or "Folded" in line:
-            unit = {"VLOAD": "SCRATCHLOAD", "VSTORE": "SCRATCHSTORE"}.get(unit, unit)
-    elif opcode.startswith(("s_load", "s_buffer_load")):
-        unit, stall = "SCALARLOAD", cycles
-    elif _SHUFFLE.match(opcode):
-        unit = "LDSSHUFFLE" if opcode.startswith("ds_") else "VECTOR"
-    elif opcode.startswith("ds_"):
-        unit = "LDSACCESS"
-    elif opcode.startswith(("v_mfma", "v_wmma", "v_smfmac", "v_swmmac")):
-        unit = "MATRIX"
-    elif _SPECIAL.match(opcode):
-        unit = "TRANSCENDENTAL"
-    elif opcode in ("s_barrier", "s_barrier_wait"):
-        unit, stall = "BARRIER", 4
-    elif opcode.startswith("s_endpgm"):
-        unit = "END"
-    elif opcode == "s_nop":
+    unit = next((unit for pattern, unit in _UNITS if pattern.match(opcode)), "VECTOR")
+    if "Folded" in line:
+        unit = {"VLOAD": "SCRATCHLOAD", "VSTORE": "SCRATCHSTORE"}.get(unit, unit)
+    stall = cycles
+    if opcode == "s_nop":
         number = _NUMBER.search(code)
-        unit, stall = "SCALAR", 1 + (int(number[1], 0) if number else 0)
+        stall = 1 + (int(number[1], 0) if number else 0)
     elif opcode == "s_delay_alu":
         depth = _DEPENDENCY.search(code)
-        unit, stall = "SCALAR", max(1, _VALU_DELAY + 1 - int(depth[1])) if depth else 1
-    elif opcode.startswith("s_"):
-        unit, stall = "SCALAR", 4 if wide else 1
+        stall = max(1, _VALU_DELAY + 1 - int(depth[1])) if depth else 1
+    elif unit in ("SCALAR", "BARRIER"):
+        stall = 4 if wide else 1
     columns.add(index, opcode, unit, stall)
 
 

@@ -259,18 +259,16 @@ def estimate(
     """Estimate how long `launch` takes on `device` (None: the usual one of the variant's target).
 
     `read` returns the content of a stage, or None if there is none: `lambda stage:
-    workspace.contents.read(variant, stage)`; only the PTX and the cubin (AMD: the LLVM IR and the AMDGCN) are read. `fit` has the constants
-    of the model (None: the ones of the device). Raises UserError if the variant cannot be
-    estimated: no machine code, a target without rates.
+    workspace.contents.read(variant, stage)`; only the PTX and the cubin (AMD: the LLVM IR and the AMDGCN)
+    are read. `fit` has the constants of the model (None: the ones of the device). Raises UserError if the
+    variant cannot be estimated: no machine code, a target without rates.
     """
     device = device or rates_of(variant.target)
     if device is None:
         targets = ", ".join(RATED_TARGETS)
         raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
     artifacts = VariantArtifacts(variant, read)
-    return estimate_of(
-        work_of(artifacts, launch, device), device, fit or fit_of(device), artifacts
-    )
+    return estimate_of(work_of(artifacts, launch, device), device, fit or fit_of(device), artifacts)
 
 
 def estimate_of(
@@ -314,8 +312,8 @@ def _limits(work: Work, fit: Fit) -> Iterator[str]:
     """Say what the model does not know about this kind of kernel, or of GPU."""
     if "assumed" in fit.provenance:
         yield (
-            f"no {fit.device} GPU was measured: rates come from documents, other constants from the H100; compare "
-            "configs rather than times, or correct them with `irscope pick --calibrate`"
+            f"no {fit.device} GPU was measured: rates come from documents, other constants from the H100; "
+            "compare configs rather than times, or correct them with `irscope pick --calibrate`"
         )
     if work.counts.depends:
         yield (

@@ -15,13 +15,19 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irscope.estimating.machine_code import AMD_UNITS, NO_SCOREBOARD, OPCODES, MachineInstructions, MachineRuns
+from irscope.estimating.machine_code import (
+    AMD_UNITS,
+    NO_SCOREBOARD,
+    OPCODES,
+    MachineInstructions,
+    MachineRuns,
+)
 from irscope.model import UserError
 
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
 # Microbenchmarking" (2024): shared memory 29; special functions and warp shuffles as on Volta and Ampere
 # (Z. Jia et al., 2018, table 4.1; H. Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture").
-# AMD's are those of an MI300X: LDS and the scalar cache (Chips and Cheese, "Testing AMD's Giant MI300X", 2024).
+# AMD's, of LDS and the scalar cache, are about those of CDNA 3 ("Testing AMD's Giant MI300X", 2024).
 LATENCIES = {
     "LDS": 29, "LDSM": 33, "STS": 20, "STSM": 20, "SHFL": 24, "MUFU": 22, "LDC": 30, "S2R": 25, "S2UR": 25,
     "F2I": 20, "I2F": 20, "F2F": 20, "DFMA": 48, "DADD": 48, "DMUL": 48, "DMMA": 40, "STG": 20, "STL": 20,
@@ -113,7 +119,11 @@ class Replay:
         self._skipped = (runs.times < 0.3).tolist()
         # Code after the end is rarely run: ptxas moves what polls a barrier once more, or a slow path, there.
         longest = max(runs.loops, key=lambda loop: loop.passes * (loop.end - loop.start), default=None)
-        exits = [index for index, name in enumerate(names) if name in ("EXIT", "END") and not code.predicated[index]]
+        exits = [
+            index
+            for index, name in enumerate(names)
+            if name in ("EXIT", "END") and not code.predicated[index]
+        ]
         after = [index for index in exits if longest is None or index > longest.end]
         self._end = after[0] + 1 if after else len(names)
         self._loops, self._given = runs.loops, given
@@ -204,7 +214,9 @@ class Replay:
         for board in self._waits[at]:
             time = max(time, boards[board])
         role, latency = self._roles[at], float(self._latency[at])
-        if role:
+        if role >= _COUNTED_LOAD:
+            time = self._counted(at, role, time, latency, state)
+        elif role:
             time, latency = self._asynchronous(at, role, time, latency, state)
         elif self._special[at]:
             state.special = max(state.special, time) + self._special[at]
@@ -222,14 +234,12 @@ class Replay:
         self, at: int, role: int, time: float, latency: float, state: _State
     ) -> tuple[float, float]:
         """Return the cycle in which the instruction issues, and its latency."""
-        if role in (_LOAD, _COPY, _TMA, _COUNTED_LOAD):
+        if role in (_LOAD, _COPY, _TMA):
             state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
         if role == _LOAD:
             return time, state.way - time + self._memory
         if role == _ATOM:
             return time, self._atomic
-        if role >= _COUNTED_LOAD:
-            return self._counted(at, role, time, latency, state), latency
         if role == _COPY:
             state.copying = state.way + self._memory
         elif role == _COMMIT:
@@ -252,10 +262,10 @@ class Replay:
             state.tensor = time + self._given.matrix_cycles.get(at, 0.0)
         return time, latency
 
-
     def _counted(self, at: int, role: int, time: float, latency: float, state: _State) -> float:
         """Return the cycle in which an instruction of AMD issues that is counted, or waits for a count."""
         if role == _COUNTED_LOAD:
+            state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
             state.groups.append(state.way + self._memory)
         elif role == _COUNTED_STORE:
             state.groups.append(time)

@@ -64,8 +64,11 @@ OPCODES = {
 # The units of an AMD compute unit, under numbers that no opcode of NVIDIA has (see `amd_machine_code`).
 AMD_UNITS = dict(
     enumerate(
-        ("VECTOR", "SCALAR", "TRANSCENDENTAL", "MATRIX", "VLOAD", "VSTORE", "VATOMIC", "SCRATCHLOAD", "SCRATCHSTORE",
-         "SCALARLOAD", "LDSACCESS", "LDSSHUFFLE", "BARRIER", "END", "VECTORWAIT", "LDSWAIT", "PRODUCTWAIT"),
+        (
+            "VECTOR", "SCALAR", "TRANSCENDENTAL", "MATRIX", "VLOAD", "VSTORE", "VATOMIC", "SCRATCHLOAD",
+            "SCRATCHSTORE", "SCALARLOAD", "LDSACCESS", "LDSSHUFFLE", "BARRIER", "END", "VECTORWAIT", "LDSWAIT",
+            "PRODUCTWAIT",
+        ),
         start=0x1000,
     )
 )  # fmt: skip

@@ -164,6 +164,7 @@ class VariantArtifacts:
         return evidence_at(self._backend.assembly, sorted(lines))
 
     def text(self, stage: str) -> str | None:
+        """Return a stage as text, or None if there is none."""
         content = self._read(stage)
         return None if content is None else content.decode("utf-8", "replace")
 

@@ -31,7 +31,6 @@ from irscope.estimating.counting.programs import (
 from irscope.estimating.counting.ptx_program import PtxProgram
 from irscope.estimating.counting.steady_loops import carried_registers, data_registers, deciding_loads
 from irscope.estimating.counting.translate import Space, Steps, Translator, constant
-from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Target, Variant
 from irscope.model.process import cycles_not_collected
@@ -331,7 +330,8 @@ class _LaunchCounter:
             instructions_of=tuple(map(float, totals)),
             sampled=tuple(sampled),
             assumptions=tuple(
-                f"{program.source} line {self._line(index) + 1}: {text}" for index, text in sorted(run.assumptions.items())
+                f"{program.source} line {self._line(index) + 1}: {text}"
+                for index, text in sorted(run.assumptions.items())
             ),
             unknown=tuple(unknown),
             ended=float(prod(self.grid) - programs),

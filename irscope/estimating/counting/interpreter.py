@@ -52,9 +52,7 @@ def _warp_operation(
     return None, None
 
 
-def _shuffle(
-    parts: Sequence[str], sources: Sequence[Value], threads: int, warp: int
-) -> Sequence[Value]:
+def _shuffle(parts: Sequence[str], sources: Sequence[Value], threads: int, warp: int) -> Sequence[Value]:
     """Execute `shfl.sync.MODE.b32` within the whole warp: value, lane or distance, clamp."""
     value, by = sources[0], sources[1]
     if value is None or by is None or value.shape[1] == 1:
@@ -263,7 +261,9 @@ class Interpreter:
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
         """Count the warps of each program with an active thread."""
-        warps: NDArray[np.int64] = mask.reshape(self.programs, self.warps, self.steps.warp).any(axis=2).sum(axis=1)
+        warps: NDArray[np.int64] = (
+            mask.reshape(self.programs, self.warps, self.steps.warp).any(axis=2).sum(axis=1)
+        )
         return warps
 
     def _block(self, block: int, start: int, mask: Mask, partial: Mask | None) -> _Place | None:

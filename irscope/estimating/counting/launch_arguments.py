@@ -10,9 +10,10 @@ The addresses of the blocks that the TMA unit copies.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -108,7 +109,7 @@ class _ArgumentReader:
         self._arguments = [argument for argument in variant.specialization if argument.type != "constexpr"]
         self._recorded = dict(launch.arguments)
         self._integers = dict(launch.values)
-        self._parameters = iter(parameters)
+        self._parameters: Iterator[Parameter] = iter(parameters)
         self._values: dict[str, int] = {}
         self._tensors: dict[int, TensorArgument] = {}
         self._missing: list[str] = []
@@ -154,9 +155,20 @@ class _ArgumentReader:
                 block=tuple(int(length) for length in box["block_size"]),
             )
         number = self._pointer(tensor, parameter)
+        described = (*tensor.shape, *tensor.strides)
         if parameter.size == _DESCRIPTOR_BYTES:
             self._values[parameter.name] = _DESCRIPTORS + number * _DESCRIPTOR_BYTES
-        for length, following in zip((*tensor.shape, *tensor.strides), self._parameters, strict=False):
+        else:
+            # Without TMA: the shape and strides in 64 bits, then what fills places outside, then both again.
+            for length, following in zip(described, self._parameters, strict=False):
+                self._values[following.name] = length
+            shape = next(self._parameters, None)
+            while shape is not None and shape.size == 1:
+                self._values[shape.name] = 0
+                shape = next(self._parameters, None)
+            if shape is not None:
+                self._parameters = chain([shape], self._parameters)
+        for length, following in zip(described, self._parameters, strict=False):
             self._values[following.name] = length
 
 

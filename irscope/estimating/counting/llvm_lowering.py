@@ -29,8 +29,10 @@ _ATTRIBUTES = re.compile(
     r"(?:(?:nonnull|noundef|inreg|immarg|nofree|readonly|writeonly|readnone|zeroext|signext|returned)\s+"
     r"|(?:align|dereferenceable|range|captures|memory|nofpclass)(?:\([^)]*\)|\s+\d+)\s+)*"
 )
-_FLAGS = re.compile(r"(?:nuw|nsw|exact|disjoint|nneg|samesign|inbounds|nusw|fast|nnan|ninf|nsz|arcp|contract|afn"
-                    r"|reassoc|volatile|atomic)\s+")  # fmt: skip
+_FLAGS = re.compile(
+    r"(?:nuw|nsw|exact|disjoint|nneg|samesign|inbounds|nusw|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc"
+    r"|volatile|atomic)\s+"
+)
 _CALL = re.compile(r"(?:tail |musttail |notail )?call\s.*?@([\w.$]+)\((.*)\)")
 _SPACES = {"": "global", "0": "global", "1": "global", "3": "shared", "4": "global", "5": "local"}
 _THREADS = re.compile(r'"amdgpu-flat-work-group-size"="\d+,(\d{1,4})"')
@@ -42,8 +44,10 @@ _ARITHMETIC = {
     "urem": "rem.u",
 }  # fmt: skip
 _CHOICES = {
-    "llvm.smin": "min.s", "llvm.smax": "max.s", "llvm.umin": "min.u", "llvm.umax": "max.u", "llvm.abs": "abs.s",
+    "llvm.smin": "min.s", "llvm.smax": "max.s", "llvm.umin": "min.u", "llvm.umax": "max.u",
+    "llvm.abs": "abs.s",
 }  # fmt: skip
+_NAMED_CONSTANTS = {"zeroinitializer": "0", "null": "0", "false": "0", "true": "1"}
 _COMPARED = {"sl": "l", "sg": "g", "ul": "l", "ug": "g"}
 _MATRIX = ("llvm.amdgcn.mfma.", "llvm.amdgcn.wmma.", "llvm.amdgcn.smfmac.", "llvm.amdgcn.swmmac.")
 _WIDEST = 16  # bytes that one instruction moves per lane
@@ -129,14 +133,12 @@ def _type(text: str) -> _Type:
         return _Type(tuple(kind for field in fields for kind in field.kinds), 4)
     if pointer := re.fullmatch(r"ptr(?: addrspace\((\d)\))?", text):
         space = pointer[1] or ""
-        if space == "8":  # a buffer: its address and how many bytes it has
-            return _Type(("b64", "b32"), 8, space)
-        return _Type(("b32",), 4, space) if space in ("3", "5") else _Type(("b64",), 8, space)
-    if text == "i1":
-        return _Type(("pred",), 1)
+        # A buffer is its address and how many bytes it has.
+        kinds = {"3": ("b32",), "5": ("b32",), "8": ("b64", "b32")}.get(space, ("b64",))
+        return _Type(kinds, 4 if kinds == ("b32",) else 8, space)
     if integer := re.fullmatch(r"i(\d{1,4})", text):
         bits = int(integer[1])
-        kind = {8: "b16", 16: "b16", 32: "b32", 64: "b64"}.get(bits, "")
+        kind = {1: "pred", 8: "b16", 16: "b16", 32: "b32", 64: "b64"}.get(bits, "")
         return _Type((kind,), max(1, bits // 8))
     return _Type(("",), {"half": 2, "bfloat": 2, "double": 8}.get(text, 4))
 
@@ -182,9 +184,7 @@ class _Lowering:
             self.emit(f".extern .shared .align 16 .b8 {name}[{'' if size == '0' else size}];")
         parameters = _split(line[line.index("(") + 1 : line.rindex(")", 0, _end_of_parameters(line))])
         types = [_typed(parameter)[0] for parameter in parameters]
-        declared = [
-            f".param .{_parameter(kind)} kernel_param_{number}" for number, kind in enumerate(types)
-        ]
+        declared = [f".param .{_parameter(kind)} kernel_param_{number}" for number, kind in enumerate(types)]
         self.emit(f".visible .entry kernel({', '.join(declared)})")
         if self._threads:
             self.emit(f".reqntid {self._threads}")
@@ -274,17 +274,16 @@ class _Lowering:
             if known is None:
                 known = self._awaited[value] = [self._new(one) for one in kind.kinds]
             return known
-        count = len(kind.kinds)
-        if value in ("zeroinitializer", "null"):
-            return ["0"] * count
-        if value in ("true", "false"):
-            return ["1" if value == "true" else "0"]
-        if re.fullmatch(r"-?\d+", value):
-            return [value]
         if value.startswith("@"):
             return [value[1:]]
+        return self._constant(kind, value)
+
+    def _constant(self, kind: _Type, value: str) -> _Values:
+        """Return the elements of a constant; those of an unknown one are new registers."""
+        if value in _NAMED_CONSTANTS or re.fullmatch(r"-?\d+", value):
+            return [_NAMED_CONSTANTS.get(value, value)] * len(kind.kinds)
         if splat := re.match(r"splat \((.*)\)$", value):
-            return self._read(*_typed(splat[1])) * count
+            return self._read(*_typed(splat[1])) * len(kind.kinds)
         if value.startswith("<"):
             return [self._read(*_typed(element))[0] for element in _split(value[1:-1])]
         if address := re.match(r"getelementptr\s+(?:inbounds\s+|nuw\s+|nusw\s+)*\((.*)\)$", value):
@@ -466,7 +465,9 @@ class _Lowering:
         operands = _split(rest)
         result = _type(operands[0])
         pointer, address = self._operand(operands[1])
-        self._access("ld", _SPACES.get(pointer.space, "global"), address[0], result, self._define(name, result))
+        self._access(
+            "ld", _SPACES.get(pointer.space, "global"), address[0], result, self._define(name, result)
+        )
 
     def _store(self, _: str, rest: str) -> None:
         operands = _split(rest)
@@ -485,7 +486,7 @@ class _Lowering:
             if len(part) not in (1, 2, 4, 8):
                 part = part * 8
                 part = part[: 2 ** (min(len(kind.kinds), step) - 1).bit_length()]
-            if len(part) == 8 and size == 1 or size * len(part) > _WIDEST:
+            if (len(part) == 8 and size == 1) or size * len(part) > _WIDEST:
                 part = part[: _WIDEST // size]
             vector = f".v{len(part)}" if len(part) > 1 else ""
             text = f"{{{', '.join(part)}}}" if vector else part[0]
@@ -509,7 +510,14 @@ class _Lowering:
         self._atomic_access("", "cmpxchg", space, address[0], kind, values)
 
     def _atomic_access(
-        self, name: str, operation: str, space: str, address: str, kind: _Type, values: _Values, guard: str = ""
+        self,
+        name: str,
+        operation: str,
+        space: str,
+        address: str,
+        kind: _Type,
+        values: _Values,
+        guard: str = "",
     ) -> None:
         floats = not kind.kinds[0]
         result = self._define(name, kind)[0] if name else self._new(kind.kinds[0])
@@ -572,6 +580,9 @@ class _Lowering:
     def _work_item(self, name: str, callee: str, _: Sequence[str]) -> None:
         axis = callee[-1]
         self._set(name, [f"%{'tid' if 'workitem' in callee else 'ctaid'}.{axis}"], _type("i32"))
+
+    def _wave(self, name: str, _: str, __: Sequence[str]) -> None:
+        self._set(name, ["%warpid"], _type("i32"))
 
     def _lane(self, name: str, callee: str, operands: Sequence[str]) -> None:
         """Read the value of another lane: the first, one of a constant number, or one by its address."""
@@ -715,6 +726,7 @@ _INSTRUCTIONS: Mapping[str, _Lower] = {
 _CALLS: Mapping[str, Callable[[_Lowering, str, str, Sequence[str]], None]] = {
     "llvm.amdgcn.workitem.id": _Lowering._work_item,
     "llvm.amdgcn.workgroup.id": _Lowering._work_item,
+    "llvm.amdgcn.wave.id": _Lowering._wave,
     "llvm.amdgcn.readfirstlane": _Lowering._lane,
     "llvm.amdgcn.readlane": _Lowering._lane,
     "llvm.amdgcn.ds.bpermute": _Lowering._lane,

@@ -78,8 +78,8 @@ class Parameter(NamedTuple):
 class PtxProgram:
     """A parsed kernel: its instructions, basic blocks, loops, parameters and shared variables.
 
-    `warp` is the threads of a warp, `banks` those of shared memory. If the PTX was made of another text, `source` is the name of that, and
-    `source_lines` are its lines (index from 0) by those of the PTX.
+    `warp` is the threads of a warp, `banks` those of shared memory. If the PTX was made of another text,
+    `source` is the name of that, and `source_lines` are its lines (index from 0) by those of the PTX.
     """
 
     def __init__(

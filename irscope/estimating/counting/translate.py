@@ -308,7 +308,14 @@ class Translator:
             width = _constant(operands[2]) or 16
             sides = [
                 Access(
-                    instruction.index, space, "copy", opcode, *self._address(text), width, self._steps.warp, size
+                    instruction.index,
+                    space,
+                    "copy",
+                    opcode,
+                    *self._address(text),
+                    width,
+                    self._steps.warp,
+                    size,
                 )
                 for space, text in ((Space.GLOBAL, addresses[1]), (Space.SHARED, addresses[0]))
             ]
