@@ -27,6 +27,7 @@ from irscope.workspace import (
     Window,
     Workspace,
 )
+from irscope.workspace.device_matrix import DeviceMatrix
 from irscope.workspace.pair_ranking import rank_pairs
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
 from irscope.workspace.why_lines import reason_lines, worth_lines
@@ -177,11 +178,15 @@ _PAIRS = 4
 
 @dataclass(frozen=True)
 class CaptureReport:
-    """A capture's tables and pairs. `capture` is the name of the file, without its folder."""
+    """A capture's tables and pairs. `capture` is the name of the file, without its folder.
+
+    `devices` says how its configs do on other devices.
+    """
 
     capture: str
     sections: Sequence[TableSection]
     pairs: Sequence[PairReport]
+    devices: Sequence[DeviceMatrix] = ()
 
     @property
     def title(self) -> str:
