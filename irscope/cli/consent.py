@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.cli.options import Arguments
@@ -16,6 +17,9 @@ from irscope.model import Target, UserError
 from irscope.model.errors import print_note
 from irscope.model.text import one_line
 from irscope.workspace import Workspace
+
+if TYPE_CHECKING:
+    from irscope.workspace.device_matrix import DeviceMatrix
 
 _YES = ("y", "yes")
 _MOST_LISTED = 3
@@ -26,6 +30,25 @@ def add_trust(parser: Arguments) -> None:
     parser.add_argument(
         "--trust", action="store_true", help="execute code of a CAPTURE that was not compiled here"
     )
+
+
+def add_devices(parser: argparse.ArgumentParser) -> None:
+    """--devices, with what it needs: the arguments of `matrices`."""
+    group = parser.add_argument_group("other devices")
+    group.add_argument(
+        "--devices",
+        metavar="NAME,...",
+        action="append",
+        help="which configs these devices can launch, and how fast they are by estimate: A100,L4, or all",
+    )
+    group.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        action="append",
+        default=[],
+        help='estimate this launch: "grid=(cdiv(M, BLOCK_M),), M=4096" (default: the recorded ones)',
+    )
+    add_compiling(group)
 
 
 def add_compiling(parser: Arguments) -> None:
@@ -88,3 +111,16 @@ def compiled_for(args: argparse.Namespace, capture: Path, targets: Sequence[Targ
         print_note(line)
     Workspace(path).store_facts()
     return path
+
+
+def matrices(args: argparse.Namespace) -> list[DeviceMatrix]:
+    """Return the matrices that --devices asks for; none without it. Compiles what the capture lacks."""
+    from irscope.cli.progress import counting_bar
+    from irscope.workspace.device_matrix import chosen_devices, device_matrices
+
+    if not args.devices:
+        return []
+    devices = chosen_devices(options.split_names(args.devices) or [])
+    path = compiled_for(args, args.capture, [options.target(rates.target) for rates in devices.values()])
+    with Workspace(path) as workspace, counting_bar("devices") as report:
+        return device_matrices(workspace, devices, args.kernel, args.launch, report)

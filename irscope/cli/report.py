@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from irscope.cli import options
+from irscope.cli import consent, options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.model.text import encoded
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_format(parser, "html", "markdown")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    consent.add_devices(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     options.check_output(args, args.capture)
     if args.slides and (args.format != "html" or stages):
         raise UserError("--slides takes neither --format markdown nor --stage")
+    if args.slides and args.devices:
+        raise UserError("--slides takes no --devices")
     name = f"{args.capture.stem}-slides.html" if args.slides else f"{args.capture.stem}.html"
     output = args.output or (_STDOUT if args.format == "markdown" else Path(name))
     if output != _STDOUT and output.exists() and not args.force:
@@ -82,10 +86,12 @@ def _report(args: argparse.Namespace, wanted: list[str] | None) -> str:
     from irscope.cli.progress import count_on_stderr
     from irscope.document.report_content import capture_report
 
+    matrices = consent.matrices(args)
     progress = count_on_stderr("comparing pair ")
     with Workspace(args.capture) as workspace:
         html = args.format == "html"
         report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, html, progress)
+    report = replace(report, devices=matrices)
     if args.format == "markdown":
         from irscope.document.markdown.reports import report_markdown
 

@@ -39,27 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_format(parser, "text", "csv", "json", "markdown")
     options.add_width(parser)
-    group = parser.add_argument_group("other devices")
-    group.add_argument(
-        "--devices",
-        metavar="NAME,...",
-        action="append",
-        help="which configs these devices can launch, and how fast they are by estimate: A100,L4, or all",
-    )
-    group.add_argument(
-        "--launch",
-        metavar="LAUNCH",
-        action="append",
-        default=[],
-        help='estimate this launch: "grid=(cdiv(M, BLOCK_M),), M=4096" (default: the recorded ones)',
-    )
-    consent.add_compiling(group)
+    consent.add_devices(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the table. Raises UserError if a name matches nothing."""
     if args.devices:
-        return _print_devices(args, options.split_names(args.devices) or [])
+        return _print_devices(args)
     columns = options.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
@@ -73,19 +59,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_devices(args: argparse.Namespace, names: list[str]) -> int:
+def _print_devices(args: argparse.Namespace) -> int:
     """Compiles for the devices what was not compiled yet, and prints the matrix."""
-    from irscope.cli.progress import counting_bar
-    from irscope.workspace.device_matrix import chosen_devices, device_matrices
-
     if args.format == "csv":
         raise UserError("--format csv: not with --devices; --format json has the same")
-    devices = chosen_devices(names)
-    path = consent.compiled_for(
-        args, args.capture, [options.target(rates.target) for rates in devices.values()]
-    )
-    with Workspace(path) as workspace, counting_bar("devices") as report:
-        matrices = device_matrices(workspace, devices, args.kernel, args.launch, report)
+    matrices = consent.matrices(args)
     if args.format == "json":
         from irscope.document.json.estimates import devices_document
 

@@ -75,7 +75,7 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
     """Return how to build; prints conflicts of pins. Raises UserError that names the option that is wrong."""
     from irscope.compiling.launch_grid import parse_axes
     from irscope.jobs.warm.launch_plans import WarmOptions
-    from irscope.jobs.warm.pins import merged, read_pins
+    from irscope.jobs.warm.pins import merged, pins_for, read_pins
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
@@ -86,7 +86,7 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
         target=target,
         kernels=args.kernel,
         axes=tuple(axis for text in args.vary for axis in parse_axes(text)),
-        pins=pins,
+        pins=pins_for(pins, _driver_name(args.device)),
         prices=not args.no_prices,
         prune=args.prune,
         binary_only=args.binary_only,
@@ -96,6 +96,16 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
         processes=args.jobs,
         seconds=args.timeout,
     )
+
+
+def _driver_name(device: str | None) -> str | None:
+    """Return what the driver calls a GPU that irscope knows by this name; other names are as they are."""
+    from irscope.workspace.picking import device_named
+
+    try:
+        return device_named(device)[0].driver_name if device else None
+    except UserError:
+        return device
 
 
 def write_plan(args: argparse.Namespace) -> int:
@@ -201,6 +211,9 @@ def _add_launches(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="autotuners choose what FILE says: only that is compiled, nothing is measured in production",
+    )
+    launches.add_argument(
+        "--device", metavar="NAME", help="use the pins of this GPU model: H200, or as its driver calls it"
     )
     launches.add_argument(
         "--no-prices",

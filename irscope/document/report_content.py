@@ -28,6 +28,7 @@ from irscope.workspace import (
     Window,
     Workspace,
 )
+from irscope.workspace.device_matrix import DeviceMatrix
 from irscope.workspace.pair_ranking import rank_pairs
 from irscope.workspace.timeline_text import pair_timelines
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
@@ -180,11 +181,15 @@ _PAIRS = 4
 
 @dataclass(frozen=True)
 class CaptureReport:
-    """A capture's tables and pairs. `capture` is the name of the file, without its folder."""
+    """A capture's tables and pairs. `capture` is the name of the file, without its folder.
+
+    `devices` says how its configs do on other devices.
+    """
 
     capture: str
     sections: Sequence[TableSection]
     pairs: Sequence[PairReport]
+    devices: Sequence[DeviceMatrix] = ()
 
     @property
     def title(self) -> str:

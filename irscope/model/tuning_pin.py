@@ -28,8 +28,13 @@ class Pin(FrozenValue):
     torch: str = ""
 
     @property
-    def name(self) -> tuple[str, str, str]:
-        """Return the launches that it is for; two pins with the same name conflict."""
+    def name(self) -> tuple[str, str, str, str]:
+        """Return the launches and the GPU model that it is for; two pins with the same name conflict."""
+        return *self.launches, self.tuning.device
+
+    @property
+    def launches(self) -> tuple[str, str, str]:
+        """Return the launches that it is for; a folder can have one pin for them, whatever the GPU."""
         return self.kernel, self.target, self.tuning.key
 
     @property

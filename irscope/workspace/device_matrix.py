@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import value_named
-from irscope.model import Config, Variant
+from irscope.model import Config, UserError, Variant
 from irscope.model.text import one_line
 from irscope.workspace.picking import Choice, device_named, picks
 from irscope.workspace.problem_sizes import by_kernel
@@ -90,6 +90,22 @@ def chosen_devices(names: Sequence[str]) -> dict[str, DeviceRates]:
         rates, _ = device_named(name)
         chosen[next((short for short, known in DEVICES.items() if known is rates), name)] = rates
     return chosen
+
+
+def matrices_of_targets(workspace: Workspace, kernel: str) -> list[DeviceMatrix]:
+    """Return the matrices of a kernel for all devices of the targets that it was compiled for.
+
+    Raises UserError if it has more launched variants than a person waits for.
+    """
+    from irscope.estimating.constants import DEVICES
+
+    variants = workspace.select(kernel)
+    launched = sum(bool(variant.launches) for variant in variants)
+    if launched > workspace.most_estimated:
+        raise UserError(f"{launched:,} variants take too long here; irscope table --devices has them")
+    targets = {str(variant.target) for variant in variants}
+    devices = {name: rates for name, rates in DEVICES.items() if rates.target in targets}
+    return device_matrices(workspace, devices, kernel)
 
 
 def device_matrices(

@@ -57,3 +57,20 @@ async def test_without_launches_the_key_says_why(matmul: Path):
         await pilot.press("B")
         await pilot.pause()
         assert not isinstance(app.screen, EstimateScreen)
+
+
+async def test_d_shows_all_configs_on_the_devices_of_the_target(launched: Path):
+    app = IrscopeApp(Workspace(launched))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("B")
+        await app.workers.wait_for_complete()
+        await pilot.press("d")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        shown = characters(app)
+        assert "first by estimate" in shown and "irscope table --devices" in shown
+        assert all(name in shown for name in ("H100", "H200", "H20", "GH200")) and "L4" not in shown
+        await pilot.press("d")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "x faster by estimate (" in characters(app)

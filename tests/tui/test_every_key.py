@@ -362,6 +362,12 @@ ESTIMATE = {
     "go_to_term": Trial(
         screen, ("B",), becomes(CompareScreen), DocumentView, with_code, make=captures.launched
     ),
+    "devices": Trial(
+        lambda pilot: getattr(pilot.app.screen, "devices", None),
+        ("B",),
+        becomes(True),
+        make=captures.launched,
+    ),
 }
 BITS = {
     "go_to_deciding_line": Trial(

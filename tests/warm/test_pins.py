@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.jobs.warm.pins import merged, pins_of, pins_text, read_pins
+from irscope.jobs.warm.pins import merged, pins_for, pins_of, pins_text, read_pins
 from irscope.model import (
     Argument,
     Benchmark,
@@ -159,3 +159,30 @@ def test_equal_choices_and_other_targets_are_no_conflict():
     again = replace(PIN, tuning=replace(RUN, date="2026-11-23T10:00:00Z"))
     other = replace(PIN, target="cuda:100", config=LARGE)
     assert merged({"a": [PIN], "b": [again, other]}) == ((again, other), ())
+
+
+H200 = replace(PIN, config=LARGE, tuning=replace(RUN, device="NVIDIA H200"))
+
+
+def test_gpus_of_one_target_have_their_own_pins(tmp_path: Path):
+    pins, conflicts = merged({"a": [PIN], "b": [H200]})
+    assert pins == (PIN, H200) and not conflicts
+    (tmp_path / "pins.toml").write_text(pins_text(pins))
+    assert read_pins(tmp_path / "pins.toml") == (PIN, H200)
+    assert pins_for(pins, "NVIDIA H200") == (H200,)
+    assert pins_for(pins, "NVIDIA H100 80GB HBM3") == (PIN,)
+    with pytest.raises(UserError, match="NVIDIA H100 80GB HBM3, NVIDIA H200 differ; --device says"):
+        pins_for(pins, None)
+    with pytest.raises(UserError, match="no pin is for it; there are pins for NVIDIA H100 80GB HBM3"):
+        pins_for([PIN], "NVIDIA L4")
+
+
+def test_a_pin_without_a_device_is_for_all_that_have_none_of_their_own():
+    written = replace(PIN, config=LARGE, tuning=replace(RUN, device=""))
+    other = replace(written, tuning=replace(RUN, key="(64, 'torch.float16')", device=""))
+    for pins in ([PIN, written, other], [other, written, PIN]):
+        assert set(pins_for(pins, "NVIDIA H100 80GB HBM3")) == {PIN, other}
+        assert set(pins_for(pins, None)) == {PIN, other}
+    assert pins_for([written], "NVIDIA L4") == (written,)
+    same = replace(H200, config=PIN.config)
+    assert len(pins_for([PIN, same], None)) == 1  # they agree

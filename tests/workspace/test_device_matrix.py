@@ -82,3 +82,21 @@ def test_devices_have_sound_rates():
         peak = rates.tensor * 2 * rates.multiprocessors * rates.clock / 1000
         assert 50 < peak < 2600 and 200 < rates.memory <= 8000 and rates.sources, name
     assert rates_of(Target("cuda", "90", 32)) is DEVICES["H100"]
+
+
+def test_a_report_has_a_section_about_other_devices(
+    capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["report", str(capture), "--devices", "H200,H20", "--launch", LAUNCH]
+    assert main([*command, "-o", str(tmp_path / "report.html")]) == 0
+    page = (tmp_path / "report.html").read_text()
+    section = page.partition('<section id="devices">')[2].partition("</section>")[0]
+    assert '<a href="#devices">Other devices</a>' in page
+    assert "H20" in section and "2 of 2" in section and "first by estimate" in section
+    capsys.readouterr()
+    assert main([*command, "--format", "markdown"]) == 0
+    text = capsys.readouterr().out
+    assert "## Other devices\n\n" in text and "| H200 | cuda:90 | 2 of 2 |" in text
+    assert main(["report", str(capture), "-o", str(tmp_path / "plain.html")]) == 0
+    assert "Other devices" not in (tmp_path / "plain.html").read_text()
+    assert main([*command, "--slides", "-o", str(tmp_path / "slides.html")]) == 2

@@ -12,6 +12,7 @@ from dataclasses import replace
 from importlib.resources import files
 
 from irscope import __version__
+from irscope.document.device_content import device_content
 from irscope.document.html.chart_svg import chart_payload, charts_anchor, fact_charts, has_charts
 from irscope.document.html.facts_table import facts_table
 from irscope.document.html.markup import Html, element, joined
@@ -121,6 +122,7 @@ def _body(report: CaptureReport, stages: Stages, rows: int) -> list[Html]:
         element(
             "main",
             *(_section(report, *parts) for parts in sections),
+            *_devices(report),
             *(
                 pair_section(pair, number, title, stages.left_out[number - 1])
                 for (number, pair), title in zip(pairs, report.pair_titles, strict=True)
@@ -173,6 +175,7 @@ def _policy(style: str, script: str) -> str:
 def _header(report: CaptureReport) -> Html:
     links = [
         *((f"#table{number}", section.title) for number, section in enumerate(report.sections, 1)),
+        *([("#devices", _DEVICES)] if report.devices else ()),
         *(
             (
                 f"#{pair_anchor(number)}",
@@ -200,6 +203,7 @@ def _header(report: CaptureReport) -> Html:
     )
 
 
+_DEVICES = "Other devices"
 _WITHOUT_SCRIPT = "JavaScript is disabled: tables cannot be sorted, charts have one axis, and diffs are cut."
 
 
@@ -216,6 +220,14 @@ def _section(
         fact_charts(charted, number),
         id=f"table{number}",
     )
+
+
+def _devices(report: CaptureReport) -> list[Html]:
+    """Return the section about other devices, if there is any."""
+    from irscope.document.html.document_html import document_elements
+
+    content = document_elements(device_content(report.devices))
+    return [element("section", element("h2", _DEVICES), *content, id="devices")] if report.devices else []
 
 
 def _omission(section: TableSection, shown: TableSection, charted: TableSection) -> list[Html]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from irscope.document.comparison_content import pair_content
+from irscope.document.device_content import device_content
 from irscope.document.markdown.document_markdown import folded, markdown_lines, table_row
 from irscope.document.report_content import CaptureReport, PairReport
 from irscope.document.terminal.row_text import unified
@@ -78,6 +79,7 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
     lines = [f"# {markdown_escaped(title)}", "", markdown_escaped(summary)]
     for section in report.sections:
         lines += _table(section, limit // _TABLE_SHARE // len(report.sections))
+    lines += _devices(report, limit // _TABLE_SHARE)
     pairs = [
         ["", f"## Pair {number}: {code(title)}", "", *markdown_lines(pair_content(pair))]
         for number, (title, pair) in enumerate(zip(report.pair_titles, report.pairs, strict=True), 1)
@@ -111,6 +113,15 @@ def _table(section: TableSection, room: int) -> Iterator[str]:
         yield from ("", *lines)
     if omitted := len(section.variants) - row_count:
         yield from ("", f"{pluralize(omitted, 'variant')} omitted; irscope table shows all.")
+
+
+def _devices(report: CaptureReport, room: int) -> list[str]:
+    """Return the matrices of other devices, or that they are omitted, if they need more than `room`."""
+    if not report.devices:
+        return []
+    lines = ["", "## Other devices", "", *markdown_lines(device_content(report.devices))]
+    fits = _size(lines) <= room
+    return lines if fits else ["", "Other devices are omitted; irscope table --devices shows them."]
 
 
 def _with_rows(pairs: Sequence[Sequence[str]], reports: Sequence[PairReport], room: int) -> Iterator[str]:

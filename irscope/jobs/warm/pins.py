@@ -20,7 +20,7 @@ from typing import Any
 from irscope.jobs.warm.plan_file import TEXT, VERSION, KeyKind, key_value, read_tables, text_value
 from irscope.model import Benchmark, Config, Tuning, UserError, Variant, format_value, parse_value
 from irscope.model.config import torch_name
-from irscope.model.text import split_entries
+from irscope.model.text import one_line, split_entries
 from irscope.model.tuning_pin import Pin, source_digest
 from irscope.store import CaptureReader
 
@@ -92,10 +92,10 @@ def _dtypes(variant: Variant) -> tuple[str, ...]:
 def merged(sets: Mapping[str, Sequence[Pin]]) -> tuple[tuple[Pin, ...], tuple[str, ...]]:
     """Return the pins of several files as one, and a line per conflict.
 
-    Of two for one kernel, target and tuning key, the one that was measured later is kept; if that
-    is not known of both, the one whose config is faster.
+    Of two for one kernel, target, tuning key and GPU model, the one that was measured later is kept;
+    if that is not known of both, the one whose config is faster.
     """
-    by_name: dict[tuple[str, str, str], tuple[str, Pin]] = {}
+    by_name: dict[tuple[str, str, str, str], tuple[str, Pin]] = {}
     conflicts = []
     for name, pins in sets.items():
         for pin in pins:
@@ -108,6 +108,26 @@ def merged(sets: Mapping[str, Sequence[Pin]]) -> tuple[tuple[Pin, ...], tuple[st
             if winner[1].config != loser[1].config:
                 conflicts.append(_conflict(winner, loser))
     return tuple(pin for _, pin in by_name.values()), tuple(conflicts)
+
+
+def pins_for(pins: Sequence[Pin], device: str | None) -> tuple[Pin, ...]:
+    """Return the pins for one GPU model, by the name that its driver and torch have; None: for the only one.
+
+    A pin without a device is for all that have none of their own. Raises UserError if no pin is for the
+    device, or if there is none and the pins of several differ.
+    """
+    devices = list(dict.fromkeys(pin.tuning.device for pin in pins if pin.tuning.device))
+    listed = ", ".join(map(one_line, devices))
+    if device is not None and devices and device not in devices:
+        raise UserError(f"--device {device}: no pin is for it; there are pins for {listed}")
+    chosen: dict[tuple[str, str, str], Pin] = {}
+    for pin in sorted(pins, key=lambda pin: bool(pin.tuning.device)):
+        earlier = chosen.get(pin.launches)
+        if device is None and earlier and earlier.tuning.device and earlier.config != pin.config:
+            raise UserError(f"the pins for {listed} differ; --device says which GPU the folder is for")
+        if device is None or pin.tuning.device in ("", device):
+            chosen[pin.launches] = pin
+    return tuple(chosen.values())
 
 
 def _replaces(new: Pin, old: Pin) -> bool:
@@ -152,7 +172,7 @@ _PIN = {
 def pins_text(pins: Iterable[Pin]) -> str:
     """Return the text of a pin file.
 
-    The pins are by kernel, target and key, so that two files differ where pins do.
+    The pins are by kernel, target, key and device, so that two files differ where pins do.
     """
     ordered = sorted(pins, key=lambda pin: pin.name)
     return "\n".join([f"{_HEADER}version = {VERSION}", *("\n".join(_lines(pin)) for pin in ordered), ""])

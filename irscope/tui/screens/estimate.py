@@ -7,13 +7,18 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from irscope.document.blocks import Line, Table
+from irscope.document.device_content import device_content
 from irscope.model import UserError, Variant
 from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.screens import OPEN_ESTIMATE
 from irscope.tui.screens.documents import DocumentScreen
 from irscope.workspace import Comparison, StageLine, TextLine, Workspace
+from irscope.workspace.device_matrix import matrices_of_targets
 from irscope.workspace.estimate_text import estimate_lines, shared_launch
 from irscope.workspace.problem_sizes import launch_text
+
+_OTHERS = "irscope table --devices NAME,... compiles for the targets of other devices"
 
 
 class EstimateScreen(DocumentScreen):
@@ -23,16 +28,34 @@ class EstimateScreen(DocumentScreen):
     KEYS: ClassVar[Sequence[KeyGroup]] = (
         KeyGroup(
             "In the estimate",
-            (key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),),
+            (
+                key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),
+                key("d", "devices", "All configs on all devices of the capture's targets", "devices"),
+            ),
         ),
     )
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *READ.bindings, *LEAVE.bindings]
     HEADING = "Estimated time, without a GPU: an estimate, not a measurement"
     WAITING = "estimating..."
 
+    # Whether the matrix of devices is shown.
+    devices = False
+
     async def fill(self) -> None:
-        """Estimates A and B."""
-        self.show(await self.background.run(pair_estimate_lines, self.pair.comparison))
+        """Estimates A and B, or all configs on all devices of the targets."""
+        if not self.devices:
+            self.show(await self.background.run(pair_estimate_lines, self.pair.comparison))
+            return
+        workspace, kernel = self.pair.comparison.workspace, self.pair.a.kernel.name
+        matrices = await self.background.run(matrices_of_targets, workspace, kernel)
+        blocks = [block for block in device_content(matrices) if isinstance(block, Line | Table)]
+        self.show_blocks([*blocks, Line(_OTHERS, gap=True)])
+
+    def action_devices(self) -> None:
+        """Show the matrix of devices, or the estimates of A and B again."""
+        self.devices = not self.devices
+        self.show([TextLine(self.WAITING)])
+        self._fill()
 
 
 def pair_estimate_lines(comparison: Comparison) -> list[TextLine]:
