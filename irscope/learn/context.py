@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from irscope.document.terminal.document_text import text_lines
+from irscope.document.timeline_content import timeline_content
 from irscope.learn.lesson import LessonStep
 from irscope.model import UserError, Variant
 from irscope.workspace import (
@@ -32,6 +34,8 @@ from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.variant_texts import check_stage
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
+# The width of a timeline.
+_COLUMNS = 100
 # As many as ldmatrix reads at once.
 _ROWS = (0, 8)
 
@@ -156,6 +160,14 @@ def _bits_lines(answer: ProblemBits) -> Iterator[str]:
             yield from (f"    {part}" for part in reason.text.split("; "))
 
 
+def _timeline(capture: Workspace, *variants: Variant) -> str:
+    """Draw the main loop in time; that of two variants on one scale."""
+    timelines = [capture.kernel_timeline(variant) for variant in variants]
+    headings = [capture.names[variant.id] for variant in variants]
+    lines = text_lines(timeline_content(timelines, headings, _COLUMNS), _COLUMNS)
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _laid_out(lines: Iterable[TextLine]) -> str:
     return "".join(f"{'  ' * line.level}{line.text}\n" for line in lines)
 
@@ -171,6 +183,8 @@ EXTRAS = {
     "compilations": Extra(_alone(_compilations), "irscope why", shared=True),
     "python": Extra(_alone(_kernel), "The kernel", "python", shared=True),
     "file": Extra(_alone(_file), "The file", "python", shared=True),
+    "timeline": Extra(_alone(_timeline), "irscope timeline"),
+    "timelines": Extra(lambda capture, b, a: _timeline(capture, a, b), "irscope timeline A B", shared=True),
     "output": Extra(_alone(_output), "output"),
     "estimate": Extra(_alone(_estimate), "irscope pick --explain"),
     "layout": Extra(_alone(_layout), "irscope layout"),

@@ -121,7 +121,8 @@ class LessonStep:
 class Exercise:
     """A file for the learner to edit. Its docstring is the task and has the command that compiles it.
 
-    `file` is in exercise_files/. The `goals` hold when the exercise is done, for variants `a` and `b`, which
+    `file` is in exercise_files/. If another lesson has it too, `task` replaces its docstring. The
+    `goals` hold when the exercise is done, for variants `a` and `b`, which
     may be the same; `hint` is Markdown.
     """
 
@@ -130,6 +131,7 @@ class Exercise:
     hint: str
     a: str = "#1"
     b: str = "#1"
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

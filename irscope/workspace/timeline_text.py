@@ -34,6 +34,9 @@ _NEEDED = (
 )
 
 
+_RATE = "hidden copies are waited for as well if memory delivers no faster: then more stages do not help"
+
+
 def pair_timelines(pair: Comparison) -> list[KernelTimeline]:
     """Return the timelines of A and of B, once for a single variant; none if neither has a steady state."""
     variants = pair.variants[: 1 if pair.single else 2]
@@ -90,9 +93,13 @@ def pair_texts(a: KernelTimeline, b: KernelTimeline) -> list[str]:
 
 
 def _meaning(timeline: KernelTimeline) -> Iterator[str]:
-    """Yield what the sentences about copies mean by the cycles that one needs."""
-    if any(slack.kind == "copy" for slack in timeline.slacks):
+    """Yield what the sentences mean by the cycles that a copy needs, and why hidden ones are waited for."""
+    copies = [slack for slack in timeline.slacks if slack.kind == "copy"]
+    if copies:
         yield _NEEDED
+        waits = any(cause.startswith("the copy") for _, cause in _wait_cycles(timeline))
+        if waits and not any(round(_waited(slack)) for slack in copies):
+            yield _RATE
 
 
 def _ahead_texts(timeline: KernelTimeline, before: KernelTimeline | None = None) -> Iterator[str]:

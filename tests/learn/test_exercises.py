@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,14 @@ LESSONS = lessons()
 
 
 def test_each_lesson_has_two_exercises_with_hints_and_solutions():
-    files = [task.exercise.file.name for lesson in LESSONS for task in tasks(lesson)]
-    assert files == sorted(SOLUTIONS)
-    assert len(files) == 2 * len(LESSONS)
+    names = [task.file for lesson in LESSONS for task in tasks(lesson)]
+    assert names == [f"exercise_{name[:3]}.py" for name in sorted(SOLUTIONS)]
+    assert len(names) == 2 * len(LESSONS)
     for lesson in LESSONS:
         for task in tasks(lesson):
             assert task.title and task.text and task.exercise.hint.strip(), task.file
             assert f"irscope compile {task.file}" in task.content
+            assert ast.get_docstring(ast.parse(task.content), clean=False)
 
 
 @pytest.mark.slow
@@ -37,5 +39,5 @@ def test_an_exercise_is_done_only_with_its_solution(irscope: Irscope, tmp_path: 
     first = judged()
     assert len(first) == len(names) and all(": not done yet: " in line for line in first)
     for task in tasks(lesson):
-        (tmp_path / task.file).write_text(solved(task.exercise.file.name, task.content))
+        (tmp_path / task.file).write_text(solved(task.file, task.content))
     assert [line.split(":")[1] for line in judged()] == [" done"] * len(names)

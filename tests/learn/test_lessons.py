@@ -75,7 +75,7 @@ def test_every_step_has_a_question_an_answer_and_assertions(lesson: Lesson):
 
 
 def test_lessons_are_found_by_number_and_by_name():
-    assert [lesson.number for lesson in LESSONS] == list(range(1, 23))
+    assert [lesson.number for lesson in LESSONS] == list(range(1, 25))
     assert find_lesson("2") == find_lesson("02") == find_lesson("layouts")
     with pytest.raises(UserError, match="no lesson 'x'; the lessons are: 1 stages, 2 layouts"):
         find_lesson("x")

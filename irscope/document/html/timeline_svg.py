@@ -136,14 +136,9 @@ def _row(timeline: KernelTimeline, row: Track, page: _Page, middle: float) -> It
         width = int((span.end - span.start) * page.scale / text_width("0"))
         if text := span_label(span, releasing.get(index), width):
             key = index if row.kind == "lane" else (span.kind, span.iteration)
-            labels.setdefault(key, _label(span, text, page, middle))
+            x = page.x((span.start + span.end) / 2)
+            labels.setdefault(key, svg_text(x, middle + 3.5, text, "#000000", anchor="middle"))
     yield from labels.values()
-
-
-def _label(span: Span, text: str, page: _Page, middle: float) -> str:
-    """Return a text in the middle of a span."""
-    x = page.x((span.start + span.end) / 2)
-    return svg_text(x, middle + 3.5, text, "#000000", anchor="middle")
 
 
 def _shape(span: Span, page: _Page, middle: float, description: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, prod
@@ -145,48 +145,42 @@ def _record(program: StageProgram, number: int, program_id: int) -> EventRecordi
     for thread in recorder.threads.values():
         thread.events = _with_early_loads(thread.events)
     threads = tuple(recorder.threads.values())
-    _name_barriers(threads)
+    if events := [event for thread in threads for event in thread.events]:
+        _name_memory(events)
     return EventRecording(threads, recorder.iterations, hazards, recorder.branches)
 
 
-def _name_barriers(threads: Sequence[RecordedThread]) -> None:
-    """Name the barriers that the compiler made after what they guard: "a ready", "a free"."""
+def _name_memory(events: Sequence[RecordedEvent]) -> None:
+    """Name buffers as in Python, and the barriers that the compiler made after what they guard: "a ready"."""
+    buffers = {without_slot(name) for event in events for name in event.buffers}
+    variables = Counter(map(_variable, buffers))
+    names = {name: _variable(name) for name in buffers if variables[_variable(name)] == 1}
+    variables.update(
+        _variable(name) for item in events if item.kind == "product" for name in item.step.results
+    )
     arrivals: dict[str, RecordedEvent] = {}
     uses: dict[str, RecordedEvent] = {}
-    for thread in threads:
-        for events, is_later in ((thread.events, False), (reversed(thread.events), True)):
-            _note_accesses(events, is_later, arrivals, uses)
-    accesses = [*arrivals.values(), *uses.values()]
-    variables = {_variable(without_slot(name)) for event in accesses for name in event.buffers}
-    variables |= {_variable(name) for event in accesses for name in event.step.results}
-    names: dict[str, str] = {}
-    for barrier in arrivals.keys() & uses.keys():
-        # A name that is not that of a variable for data is the user's.
-        if barrier.startswith("%") or _variable(barrier) in variables:
-            before, after = ([*map(without_slot, end[barrier].buffers)] for end in (arrivals, uses))
-            guarded = next((name for name in after if name in before), after[0])
-            freed = uses[barrier].kind in ("copy", "write") or arrivals[barrier].kind == "read"
-            names[barrier] = f"{guarded} {'free' if freed else 'ready'}"
-    for event in [event for thread in threads for event in thread.events]:
-        barrier = without_slot(event.barrier)
-        event.barrier = names.get(barrier, barrier) + event.barrier.removeprefix(barrier)
-
-
-def _note_accesses(
-    events: Iterable[RecordedEvent],
-    is_later: bool,
-    arrivals: dict[str, RecordedEvent],
-    uses: dict[str, RecordedEvent],
-) -> None:
-    """Note the access before each arrival; in reversed events, that after each wait and expected copy."""
-    access: RecordedEvent | None = None
-    for event in events:
-        if event.buffers:
-            access = event
-        elif event.barrier and access:
-            noted = uses if event.kind == "wait" else arrivals
-            if is_later == (event.kind == "wait" or "expect" in event.step.opcode):
+    for ordered, kind, noted in ((events, "arrive", arrivals), (events[::-1], "wait", uses)):
+        access = ordered[0]
+        for event in ordered:
+            access = event if event.buffers else access
+            if event.kind == kind and event.barrier and "expect" not in event.step.opcode:
                 noted[without_slot(event.barrier)] = access
+    for barrier, use in uses.items():
+        # Another name than that of a variable for data is the user's.
+        if use.buffers and (barrier.startswith("%") or _variable(barrier) in variables):
+            arrival = arrivals.get(barrier, use)
+            shared = {*map(without_slot, arrival.buffers)}
+            guarded = next((name for name in map(without_slot, use.buffers) if name in shared), "")
+            freed = use.kind in ("copy", "write") or arrival.kind == "read"
+            names[barrier] = f"{names.get(guarded, guarded)} {'free' if freed else 'ready'}".strip()
+
+    def named(name: str) -> str:
+        whole = without_slot(name)
+        return names.get(whole, whole) + name.removeprefix(whole)
+
+    for event in events:
+        event.barrier, event.buffers = named(event.barrier), tuple(map(named, event.buffers))
 
 
 def _with_early_loads(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
