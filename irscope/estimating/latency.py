@@ -20,6 +20,7 @@ from irscope.estimating.machine_code import (
     NO_SCOREBOARD,
     OPCODES,
     MachineInstructions,
+    MachineLoop,
     MachineRuns,
 )
 from irscope.model import UserError
@@ -38,17 +39,21 @@ _SPECIAL = frozenset(("MUFU", "F2I", "I2F", "F2F"))
 _OTHER = 15
 _SHARED_ISSUE = 20  # until the operands of an access are read
 TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
+# From the last multiply-add of a warp-group product until a wait for it ends (fitted to loops measured on an
+# H200, tests/truth/timelines: in attention with heads of 128, each instruction waits for the one before), and
+# from the last warp's arrival at a barrier until all go on.
+PRODUCT_DRAIN, BARRIER = 60.0, 20.0
 _WARM, _INNER = 6, 3  # passes that are replayed
 # The limits of a replay. Each level of nesting triples the steps, so that a crafted cubin would never end. Of
 # 167 real kernels, the largest, with 24,000 instructions, takes 22,000 steps; none has more than two levels.
 _MOST_STEPS, _MOST_LEVELS = 1_000_000, 32
-_LOAD, _COPY, _COMMIT, _WAIT, _TMA, _SYNC, _GMMA, _GMMA_WAIT, _HMMA, _ATOM = range(1, 11)
+_LOAD, _COPY, _COMMIT, _WAIT, _TMA, _SYNC, _GMMA, _GMMA_WAIT, _HMMA, _ATOM, _BARRIER = range(1, 12)
 # AMD: memory instructions that a counter counts, in order, and LDS and scalar ones, which another one counts.
-_COUNTED_LOAD, _COUNTED_STORE, _COUNTED_ATOMIC, _LDS, _LDS_WAIT = range(11, 16)
+_COUNTED_LOAD, _COUNTED_STORE, _COUNTED_ATOMIC, _LDS, _LDS_WAIT = range(12, 17)
 _ROLES = {
     "LDG": _LOAD, "LDGSTS": _COPY, "LDGDEPBAR": _COMMIT, "DEPBAR": _WAIT, "UTMALDG": _TMA, "SYNCS": _SYNC,
     "HGMMA": _GMMA, "QGMMA": _GMMA, "IGMMA": _GMMA, "WARPGROUP": _GMMA_WAIT, "HMMA": _HMMA, "IMMA": _HMMA,
-    "QMMA": _HMMA, "ATOMG": _ATOM, "ATOM": _ATOM, "VLOAD": _COUNTED_LOAD, "SCRATCHLOAD": _COUNTED_LOAD,
+    "QMMA": _HMMA, "ATOMG": _ATOM, "ATOM": _ATOM, "BAR": _BARRIER, "VLOAD": _COUNTED_LOAD, "SCRATCHLOAD": _COUNTED_LOAD,
     "VSTORE": _COUNTED_STORE, "SCRATCHSTORE": _COUNTED_STORE, "VATOMIC": _COUNTED_ATOMIC, "VECTORWAIT": _WAIT,
     "LDSACCESS": _LDS, "LDSSHUFFLE": _LDS, "SCALARLOAD": _LDS, "LDSWAIT": _LDS_WAIT, "MATRIX": _GMMA,
     "PRODUCTWAIT": _GMMA_WAIT,
@@ -74,12 +79,21 @@ class ReplayInput:
 
 
 @dataclass
-class _State:
-    time: float = 0.0
+class _Units:
+    """When the units are free that all warps share."""
+
     tensor: float = 0.0
     way: float = 0.0
     shared: float = 0.0
     special: float = 0.0
+    # The schedulers, if the groups of warps do not run in step.
+    issue: float = 0.0
+
+
+@dataclass
+class _State:
+    time: float = 0.0
+    units: _Units = field(default_factory=_Units)
     boards: list[float] = field(default_factory=lambda: [0.0] * 8)
     copying: float = 0.0
     groups: deque[float] = field(default_factory=deque)
@@ -88,10 +102,10 @@ class _State:
 
     def shift(self, by: float) -> None:
         self.time += by
-        self.tensor += by
-        self.way += by
-        self.shared += by
-        self.special += by
+        self.units.tensor += by
+        self.units.way += by
+        self.units.shared += by
+        self.units.special += by
         self.copying += by
         self.boards = [time + by for time in self.boards]
         for queue in (self.groups, self.tensor_copies, self.products):
@@ -104,6 +118,9 @@ class Replay:
 
     Raises UserError if the loops are too many or too deep to replay.
     """
+
+    # From the last multiply-add of a warp-group product until a wait for it ends.
+    _drain = 0.0
 
     def __init__(self, code: MachineInstructions, runs: MachineRuns, given: ReplayInput) -> None:
         names = [_NAMES.get(opcode, "") for opcode in code.opcode.tolist()]
@@ -219,11 +236,11 @@ class Replay:
         elif role:
             time, latency = self._asynchronous(at, role, time, latency, state)
         elif self._special[at]:
-            state.special = max(state.special, time) + self._special[at]
-            latency += state.special - time - self._special[at] / 2
+            state.units.special = max(state.units.special, time) + self._special[at]
+            latency += state.units.special - time - self._special[at] / 2
         elif at in self._given.wavefronts:
-            state.shared = max(state.shared, time) + self._given.wavefronts[at]
-            latency += state.shared - time
+            state.units.shared = max(state.units.shared, time) + self._given.wavefronts[at]
+            latency += state.units.shared - time
         if self._sets[at] != NO_SCOREBOARD:
             boards[self._sets[at]] = max(boards[self._sets[at]], time + latency)
         if self._reads[at] != NO_SCOREBOARD:
@@ -235,48 +252,128 @@ class Replay:
     ) -> tuple[float, float]:
         """Return the cycle in which the instruction issues, and its latency."""
         if role in (_LOAD, _COPY, _TMA):
-            state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
+            state.units.way = max(state.units.way, time) + self._given.transfers.get(at, 0.0)
         if role == _LOAD:
-            return time, state.way - time + self._memory
+            return time, state.units.way - time + self._memory
         if role == _ATOM:
             return time, self._atomic
         if role == _COPY:
-            state.copying = state.way + self._memory
+            state.copying = state.units.way + self._memory
         elif role == _COMMIT:
             state.groups.append(state.copying)
         elif role == _TMA:
-            state.tensor_copies.append(state.way + self._memory + TENSOR_COPY)
+            state.tensor_copies.append(state.units.way + self._memory + TENSOR_COPY)
         elif role == _SYNC and self._groups[at] >= 0:
             for _ in range(min(self._given.copies_per_wait, len(state.tensor_copies))):
                 time = max(time, state.tensor_copies.popleft())
         elif role == _WAIT and self._groups[at] >= 0:
             time = _wait(state.groups, self._groups[at], time)
         elif role == _GMMA:
-            state.tensor = max(state.tensor, time) + self._given.matrix_cycles.get(at, 0.0)
-            state.products.append(state.tensor)
+            state.units.tensor = max(state.units.tensor, time) + self._given.matrix_cycles.get(at, 0.0)
+            state.products.append(state.units.tensor + self._drain)
         elif role == _GMMA_WAIT and self._groups[at] >= 0:
             most = self._groups[at] * self._given.products_per_group
             time = _wait(state.products, most, time)
         elif role == _HMMA:
-            time = max(time, state.tensor)
-            state.tensor = time + self._given.matrix_cycles.get(at, 0.0)
+            time = max(time, state.units.tensor)
+            state.units.tensor = time + self._given.matrix_cycles.get(at, 0.0)
         return time, latency
 
     def _counted(self, at: int, role: int, time: float, latency: float, state: _State) -> float:
         """Return the cycle in which an instruction of AMD issues that is counted, or waits for a count."""
         if role == _COUNTED_LOAD:
-            state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
-            state.groups.append(state.way + self._memory)
+            state.units.way = max(state.units.way, time) + self._given.transfers.get(at, 0.0)
+            state.groups.append(state.units.way + self._memory)
         elif role == _COUNTED_STORE:
             state.groups.append(time)
         elif role == _COUNTED_ATOMIC:
             state.groups.append(time + self._atomic)
         elif role == _LDS:
-            state.shared = max(state.shared, time) + self._given.wavefronts.get(at, 0.0)
-            state.tensor_copies.append(state.shared + latency)
+            state.units.shared = max(state.units.shared, time) + self._given.wavefronts.get(at, 0.0)
+            state.tensor_copies.append(state.units.shared + latency)
         elif self._groups[at] >= 0:
             time = _wait(state.tensor_copies, self._groups[at], time)
         return time
+
+
+@dataclass
+class _WarpGroup:
+    """Four warps that run in step, one on each scheduler."""
+
+    first: bool
+    state: _State
+    position: int = 0
+    ends: list[float] = field(default_factory=list)  # those of its passes
+
+
+class GroupReplay(Replay):
+    """The pace of a loop of a program whose groups of four warps go on by themselves, and share all units.
+
+    The inputs are those of one group. Groups wait for each other at barriers; the first of them issues the
+    copies of the TMA unit.
+    """
+
+    _drain = PRODUCT_DRAIN
+
+    def pace(self, loop: MachineLoop, passes: int, memory: float, count: int) -> float:
+        """Return the cycles of a pass of `loop`, in the second half of so many passes by `count` groups.
+
+        What is around the loop is replayed once. Raises UserError if that takes too many steps.
+        """
+        self._memory = self._atomic = memory
+        self._steps_left = _MOST_STEPS
+        units = _Units()
+        running = self._together = [_WarpGroup(not number, _State(units=units)) for number in range(count)]
+        self._arrived: list[_WarpGroup] = []
+        while running:
+            self._spend(1)
+            ready = (group for group in running if group not in self._arrived)
+            group = min(ready, key=lambda item: item.state.time)
+            at = group.position
+            if self._is_early(at, group):
+                continue
+            self._issue(at, group)
+            group.position += 1
+            if at == loop.end:
+                group.ends.append(group.state.time)
+                group.position = loop.start if len(group.ends) < passes else self._end
+            running = [item for item in running if item.position < self._end]
+            if running and len(self._arrived) == len(running):
+                self._release()
+        ends, half = self._together[0].ends, passes // 2
+        return (ends[-1] - ends[half - 1]) / (passes - half)
+
+    def _is_early(self, at: int, group: _WarpGroup) -> bool:
+        """Let a group wait until its next instruction can issue; return False if that is now."""
+        state, first = group.state, self._together[0]
+        ready = max([state.units.issue, *(state.boards[board] for board in self._waits[at])])
+        if self._roles[at] == _SYNC and self._groups[at] >= 0 and first.position < self._end:
+            missing = len(state.tensor_copies) < self._given.copies_per_wait
+            if missing and first is not group and first not in self._arrived:
+                ready = max(ready, first.state.time + 1)
+        early = ready > state.time
+        state.time = max(state.time, ready)
+        return early
+
+    def _issue(self, at: int, group: _WarpGroup) -> None:
+        state, role = group.state, self._roles[at]
+        state.units.issue = state.time + 1
+        if role == _TMA and not group.first:
+            state.time += self._stall[at]
+            return
+        self._step(at, state)
+        if role == _TMA:
+            for other in self._together[1:]:
+                other.state.tensor_copies.append(state.tensor_copies[-1])
+        if role == _BARRIER:
+            self._arrived.append(group)
+
+    def _release(self) -> None:
+        """Let all groups go on that wait for each other."""
+        time = max(group.state.time for group in self._arrived) + BARRIER
+        for group in self._arrived:
+            group.state.time = time
+        self._arrived = []
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:

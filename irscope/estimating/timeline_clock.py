@@ -4,8 +4,8 @@
     product      max(issued, the tensor cores are free) + cycles  -> may be waited for
     wait         max(the warps come, what they wait for has ended)
 
-The program has its multiprocessor for itself; loads are answered after `MEMORY` cycles. The rates are those
-of the device, the cycles of single instructions those of `latency` and the fitted constants.
+The program has its multiprocessor for itself, and all others load when it does. The rates are those of the
+device, the cycles of single instructions those of `latency` and the fitted constants.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
-from irscope.estimating.latency import LATENCIES, TENSOR_COPY
-from irscope.estimating.work import REPLAYED, IterationWork, steady_cycles
+from irscope.estimating.latency import LATENCIES, PRODUCT_DRAIN, TENSOR_COPY
+from irscope.estimating.work import IterationWork, steady_cycles
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.interpreting.events.event_recorder import (
     EventRecording,
@@ -35,18 +35,22 @@ from irscope.model import Target
 from irscope.model.kernel_timeline import Dependency, KernelTimeline, Lane, Slack, Span, SpanKind
 from irscope.targets import CUDA
 
-MEMORY = REPLAYED[1]
 _WARP, _WAVEFRONT = 32, 128
 # An access has up to 16 bytes, so that there is an address or a mask for every eighth element of 16 bits.
 _PER_ACCESS = 8
-# Programs that load the same tiles, as those of a product of matrices do, get more than the rate of L2:
-# fitted to 12 loops on an H200 (tests/truth/timelines).
-_SHARED_WAY = 1.14
+# Fitted to 12 loops on an H200 (tests/truth/timelines), like `PRODUCT_DRAIN`: cycles until a load is answered
+# if all programs load at once, and from an arrival at a barrier until a wait for it ends.
+MEMORY, _SIGNAL = 850.0, 80.0
+# Programs that load the same tiles, as those of a product of matrices do, get more than the rate of L2: by
+# instructions of their threads so many times more (fitted likewise), by the TMA unit as much as a
+# multiprocessor can take in a cycle (bytes; Z. Jia et al., 2018, and loops of more than 48 on the H200).
+_SHARED_WAY, _PORT = 1.14, 64.0
 _MOST_HAZARDS = 3
 # If the machine code takes so many times longer or shorter, its loop is another one.
 _MOST_SCALED = 2.0
 # Work of fewer cycles, such as what issues a copy, has no span.
 _SHORTEST = 4.0
+_GROUPED = re.compile("warp_group|gen5")
 _SPECIAL = re.compile(r"math\.(?!abs|fma|floor|ceil)|divf|precise_|approx_|extern_elementwise")
 # What only renames registers, or is computed once for all iterations.
 _FREE = re.compile(
@@ -217,7 +221,7 @@ class _Clock:
         self._add(warps.lane, event, warps.time, warps.time + cycles, warps, warps.last)
         warps.time += cycles
         if event.bit >= 0:
-            self._ends[event.bit] = warps.time, warps.last
+            self._ends[event.bit] = warps.time + _SIGNAL * (event.kind == "arrive"), warps.last
 
     # The engines.
 
@@ -226,19 +230,21 @@ class _Clock:
         instructions = 1.0 if "tma" in event.step.opcode or event.kind == "product" else event.size / 512
         self._work(warps, event, self._issue(max(1.0, instructions), warps))
         self._end_work(warps)
-        issued = warps.time
+        issued, drain = warps.time, 0.0
         if event.kind == "product":
             engine, lane = self._engines["tensor cores"], self._engine_lanes["tensor cores"]
             start = max(issued, engine.time)
             busy = end = start + self._product_cycles(event)
             if not event.asynchronous:
                 busy = end = max(end, self._factors_read)
+            drain = PRODUCT_DRAIN if _GROUPED.search(event.step.opcode) else 0.0
         else:
             lane, start = self._engine_lanes["copies"], issued
             engine = self._engines["stores" if event.kind == "store" else "copies"]
-            busy = end = max(issued, engine.time) + event.size / self._way()
+            by_tensor = "tma" in event.step.opcode
+            busy = end = max(issued, engine.time) + event.size / self._way(by_tensor)
             if event.kind != "store":
-                end += MEMORY + (TENSOR_COPY if "tma" in event.step.opcode else 0)
+                end += MEMORY + (TENSOR_COPY if by_tensor else 0)
         cause = engine.last if engine.time > issued else warps.last
         span = self._add(lane, event, start, end, None, cause, issued)
         earlier = [time for iteration, time in engine.by_iteration.items() if iteration < event.iteration]
@@ -247,22 +253,23 @@ class _Clock:
         self.busy[span] = busy - max(issued, engine.time)
         engine.time, engine.last = busy, span
         if event.bit >= 0:
-            self._ends[event.bit] = end, span
+            self._ends[event.bit] = end + drain, span
         if not event.asynchronous:
-            warps.time, warps.last = end, span
+            warps.time, warps.last = end + drain, span
 
     def _arrive_after_products(self, warps: _Warps, event: RecordedEvent) -> None:
         """Let the tensor cores arrive at a barrier when the products that were issued before have ended."""
         self._end_work(warps)
         engine = self._engines["tensor cores"]
-        end = max(warps.time, engine.time)
+        end = max(warps.time, engine.time + PRODUCT_DRAIN)
         cause = engine.last if engine.time > warps.time else warps.last
         span = self._add(self._engine_lanes["tensor cores"], event, end, end, None, cause, warps.time)
         self._ends[event.bit] = end, span
 
-    def _way(self) -> float:
+    def _way(self, by_tensor: bool) -> float:
         """Return the bytes per cycle that L2 delivers to one multiprocessor."""
-        return _SHARED_WAY * self._device.l2 / (self._device.clock * self._device.multiprocessors)
+        share = self._device.l2 / (self._device.clock * self._device.multiprocessors)
+        return _PORT if by_tensor else _SHARED_WAY * share
 
     def _product_cycles(self, event: RecordedEvent) -> float:
         """Return how long a product occupies the tensor cores: multiply-adds at the rate of its type."""
@@ -271,8 +278,11 @@ class _Clock:
         first, second = event.types[:2]
         bits = max(4, 8 * size_in_bytes(first.element))
         work = prod(first.shape) * second.shape[-1] * bits / 16
-        grouped = "warp_group" in event.step.opcode or "gen5" in event.step.opcode
-        slower = self._constants["mma"] if self._device.warp_groups and not grouped else 1.0
+        slower = (
+            self._constants["mma"]
+            if self._device.warp_groups and not _GROUPED.search(event.step.opcode)
+            else 1.0
+        )
         return work * slower / self._device.tensor
 
     # Cycles of the warps' own work.

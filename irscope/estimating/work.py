@@ -20,7 +20,7 @@ from irscope.estimating.constants import DeviceRates, shipped_fit
 from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_launch, prepared_program
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
-from irscope.estimating.latency import Replay, ReplayInput
+from irscope.estimating.latency import GroupReplay, Replay, ReplayInput
 from irscope.estimating.machine_code import (
     OPCODES,
     Floats,
@@ -397,7 +397,7 @@ def _latency(
     return {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}
 
 
-_PASSES = (12, 24)
+_PASSES = 24
 _LOADS = ("LDG", "LDGSTS", "UTMALDG")
 _READS = ("LDS", "LDSM")
 
@@ -475,20 +475,18 @@ def _replayed(
     tensor_copies = [index for index in inside if names[index] == "UTMALDG"]
     groups = [index for index in inside if names[index] == "WARPGROUP" and code.groups[index] >= 0]
     multiplying = [index for index in inside if index in products]
+    count = max(1, work.warps // 4)
+    transfer = work.transfers * iterations / max(1, len(copies))
     given = ReplayInput(
-        products,
-        work.warps,
-        dict.fromkeys(copies, work.transfers * iterations / max(1, len(copies))),
-        dict.fromkeys(reads, work.reads * iterations / max(1, len(reads))),
+        {index: cycles / count for index, cycles in products.items()},
+        min(4, work.warps),
+        {index: transfer if index in tensor_copies else transfer / count for index in copies},
+        dict.fromkeys(reads, work.reads * iterations / max(1, len(reads)) / count),
         max(1, len(tensor_copies) // max(1, len(waits))),
         max(1, len(multiplying) // max(1, len(groups))),
     )
-    times = []
-    for passes in _PASSES:
-        runs.loops[main].passes = float(passes)
-        everything = MachineRuns(runs.loops, runs.innermost, np.ones(len(code)))
-        try:
-            times.append(Replay(code, everything, given).cycles(memory, memory))
-        except UserError:
-            return None
-    return (times[1] - times[0]) / (_PASSES[1] - _PASSES[0]) / iterations
+    try:
+        replay = GroupReplay(code, replace(runs, times=np.ones(len(code))), given)
+        return replay.pace(runs.loops[main], _PASSES, memory, count) / iterations
+    except UserError:
+        return None

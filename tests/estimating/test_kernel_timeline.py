@@ -129,7 +129,7 @@ def test_more_stages_leave_copies_more_time(compiled: Compiled) -> None:
         [slack for slack in timeline.slacks if slack.kind == "copy"] for timeline in (few, many)
     )
     assert short.source_line == long.source_line
-    assert short.in_flight < 50 < short.needed < long.in_flight
+    assert short.in_flight < 50 < 0.8 * short.needed < long.in_flight
     blocked = [_blocked(timeline) for timeline in (few, many)]
     assert blocked[0] > 1.5 * blocked[1]
 
@@ -207,10 +207,10 @@ def _blocked(timeline: KernelTimeline) -> float:
 
 def test_cycles_per_iteration_are_near_those_of_a_gpu() -> None:
     loops = list(periods())
-    near = [abs(computed / cycles - 1) <= NEAR for _, computed, cycles in loops]
-    assert len(loops) == 12 and sum(near) >= 9
+    near = [abs(timeline.period / loop["cycles"] - 1) <= NEAR for loop, timeline in loops]
+    assert len(loops) == 12 and all(near)
     # More stages are never slower, neither computed nor measured.
-    by_name = {name: (computed, cycles) for name, computed, cycles in loops}
+    by_name = {loop["name"]: (timeline.period, loop["cycles"]) for loop, timeline in loops}
     for kernel in ("pointers", "descriptors", "specialized", "attention"):
         few, more = by_name[f"{kernel}-stages2"], by_name[f"{kernel}-stages3"]
         assert all(a > b for a, b in zip(few, more, strict=True))

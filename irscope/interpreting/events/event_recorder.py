@@ -330,6 +330,8 @@ class EventRecorder:
         kind: SpanKind = "write" if write else "read"
         if is_product:
             kind = "product"
+            # Automatic specialization makes products that the warps wait for at once.
+            asynchronous &= step.opcode != "ttng.warp_group_dot" or step.flag("isAsync")
         elif asynchronous:
             kind = "copy" if write else "store"
         if kind == "copy" and any(origin.empty for origin in origins):

@@ -106,19 +106,19 @@ def attention(a, b, c, clocks, iterations, BM: tl.constexpr, BN: tl.constexpr, B
     tl.store(clocks + tl.program_id(0), read_clock(tl.program_id(0)) - begin)
 
 
-def _tile(rows: int, columns: int, depth: int, warps: int, stages: int) -> dict[str, int]:
+def tile(rows: int, columns: int, depth: int, warps: int, stages: int) -> dict[str, int]:
     return {"BM": rows, "BN": columns, "BK": depth, "num_warps": warps, "num_stages": stages}
 
 
 _SQUARE = (128, 128, 64, 4)
 LAUNCHES: tuple[tuple[str, Any, dict[str, int]], ...] = (
-    *((f"pointers-stages{stages}", pointers, _tile(*_SQUARE, stages)) for stages in (2, 3, 4)),
-    ("pointers-256", pointers, _tile(128, 256, 64, 8, 3)),
-    ("pointers-64", pointers, _tile(64, 64, 64, 4, 3)),
-    *((f"descriptors-stages{stages}", descriptors, _tile(*_SQUARE, stages)) for stages in (2, 3)),
-    ("descriptors-256", descriptors, _tile(128, 256, 64, 8, 4)),
-    *((f"specialized-stages{stages}", specialized, _tile(*_SQUARE, stages)) for stages in (2, 3)),
-    *((f"attention-stages{stages}", attention, _tile(128, 64, 128, 8, stages)) for stages in (2, 3)),
+    *((f"pointers-stages{stages}", pointers, tile(*_SQUARE, stages)) for stages in (2, 3, 4)),
+    ("pointers-256", pointers, tile(128, 256, 64, 8, 3)),
+    ("pointers-64", pointers, tile(64, 64, 64, 4, 3)),
+    *((f"descriptors-stages{stages}", descriptors, tile(*_SQUARE, stages)) for stages in (2, 3)),
+    ("descriptors-256", descriptors, tile(128, 256, 64, 8, 4)),
+    *((f"specialized-stages{stages}", specialized, tile(*_SQUARE, stages)) for stages in (2, 3)),
+    *((f"attention-stages{stages}", attention, tile(128, 64, 128, 8, stages)) for stages in (2, 3)),
 )
 
 
@@ -126,16 +126,21 @@ def main() -> None:
     device = torch.cuda.get_device_properties(0)
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     for name, kernel, config in LAUNCHES:
-        cycles = {iterations: _cycles(kernel, config, iterations) for iterations in (SHORT, LONG)}
+        cycles = {iterations: cycles_of(kernel, config, iterations) for iterations in (SHORT, LONG)}
         period = (cycles[LONG] - cycles[SHORT]) / (LONG - SHORT)
         print(json.dumps({"name": name, "device": device.name, "cycles": round(period, 1)}), flush=True)
 
 
-def _cycles(kernel: Callable[..., Any], config: dict[str, Any], iterations: int) -> float:
-    """The cycles of the median program in the fastest of some launches."""
+def cycles_of(
+    kernel: Callable[..., Any],
+    config: dict[str, Any],
+    iterations: int,
+    types: tuple[torch.dtype, torch.dtype] = (torch.float16, torch.float16),
+) -> float:
+    """The cycles of the median program in the fastest of some launches; `types` are those of A and B."""
     rows, columns, depth = config["BM"], config["BN"], config["BK"] * iterations
-    a = torch.randn(PROGRAMS * rows * depth, device="cuda", dtype=torch.float16)
-    b = torch.randn(16 * columns * depth, device="cuda", dtype=torch.float16)
+    a = _random(PROGRAMS * rows * depth, types[0])
+    b = _random(16 * columns * depth, types[1])
     c = torch.empty(PROGRAMS * rows * max(columns, config["BK"]), device="cuda")
     clocks = torch.zeros(PROGRAMS, dtype=torch.int64, device="cuda")
     seen = []
@@ -144,6 +149,10 @@ def _cycles(kernel: Callable[..., Any], config: dict[str, Any], iterations: int)
         torch.cuda.synchronize()
         seen.append(clocks.median().item())
     return float(min(seen))
+
+
+def _random(count: int, type_: torch.dtype) -> torch.Tensor:
+    return torch.randn(count, device="cuda", dtype=torch.float16).to(type_)
 
 
 if __name__ == "__main__":

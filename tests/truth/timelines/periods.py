@@ -1,37 +1,114 @@
 """Cycles per iteration: those of `irscope timeline`, and those that a GPU took.
 
-    python -m tests.truth.timelines.periods
+    python -m tests.truth.timelines.periods [CAPTURE MEASURED]
 
 `h200.jsonl` is what launches.py printed on an H200 under Triton 3.6, `h200.irscope` what `irscope run`
-recorded of it. One constant of the clock, the rate of the way from L2, was fitted to these.
+recorded of it. Four constants of the clock were fitted to these: see irscope/estimating/timeline_clock.py.
+
+If events were timed (held_out.py), also says whether they come in the same order. Two events that are less
+than a twentieth of an iteration apart, computed or measured, come together.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
+from statistics import median
+from typing import Any
 
+from irscope.model.kernel_timeline import KernelTimeline
 from irscope.workspace import Workspace
 
 FOLDER = Path(__file__).parent
 NEAR = 0.15
+_TOGETHER = 0.05
+# The columns of the times in held_out.py, but for the one that says when a product was issued.
+_TIMED = {"free": 0, "copied": 1, "full": 2, "multiplied": 4}
 
 
-def periods() -> Iterator[tuple[str, float, float]]:
-    """Yield each loop with its cycles per iteration: computed, and measured."""
-    measured = [json.loads(line) for line in (FOLDER / "h200.jsonl").read_text().splitlines()]
-    with Workspace(FOLDER / "h200.irscope") as workspace:
-        for variant, loop in zip(workspace.variants, measured, strict=True):
-            yield loop["name"], workspace.kernel_timeline(variant).period, loop["cycles"]
+def periods(
+    capture: Path = FOLDER / "h200.irscope", measured: Path = FOLDER / "h200.jsonl"
+) -> Iterator[tuple[dict[str, Any], KernelTimeline]]:
+    """Yield each measured loop with its timeline, in the order in which both were recorded."""
+    loops = [json.loads(line) for line in measured.read_text().splitlines() if line.startswith("{")]
+    with Workspace(capture) as workspace:
+        variants = [variant for variant in workspace.variants if variant.failure is None]
+        launched = [loop for loop in loops if "error" not in loop]
+        if len(variants) != len(launched):
+            by_kernel = defaultdict(list)
+            for variant in variants:
+                by_kernel[variant.kernel.name].append(variant)
+            print(f"{len(variants)} variants, {len(launched)} loops: those of a kernel may be confused")
+            variants = [by_kernel[loop["kernel"]].pop(0) for loop in launched]
+        for variant, loop in zip(variants, launched, strict=True):
+            yield loop, workspace.kernel_timeline(variant)
+    for loop in loops:
+        if "error" in loop:
+            print(f"{loop['name']:24} {loop['error']}")
+
+
+def misordered(loop: Mapping[str, Any], timeline: KernelTimeline) -> list[str]:
+    """Return the pairs of events whose measured order is not the computed one, over an iteration."""
+    measured = _offsets([{name: row[at] for name, at in _TIMED.items()} for row in loop["events"]])
+    computed = _offsets(_computed_events(timeline))
+    wrong = []
+    for (name, ahead), (other, later) in combinations(sorted(measured), 2):
+        seen = (measured[other, later] - measured[name, ahead]) / loop["cycles"]
+        shown = (computed[other, later] - computed[name, ahead]) / timeline.period
+        if abs(seen) > _TOGETHER and abs(shown) > _TOGETHER and (seen < 0) != (shown < 0):
+            pair = f"{name} {ahead:+} and {other} {later:+}"
+            wrong.append(f"{pair}: {shown:+.2f} computed, {seen:+.2f} measured")
+    return wrong
+
+
+def _computed_events(timeline: KernelTimeline) -> list[dict[str, float]]:
+    """Return when the events of each iteration of the steady state happen; see held_out.EVENTS."""
+    by_iteration: dict[int, dict[str, float]] = defaultdict(dict)
+    for span in timeline.spans:
+        lane = timeline.lanes[span.lane]
+        event, time = "", span.end
+        if span.kind == "copy":
+            event, time = "copied", span.issued
+        elif span.kind == "wait" and span.barrier:
+            event = "free" if lane.partition.startswith("partition") else "full"
+        if event:
+            times = by_iteration[span.iteration]
+            times[event] = max(times.get(event, 0.0), time)
+        elif span.kind == "wait":
+            # It waits for the product before the one that was issued last, which is that of the label.
+            by_iteration[span.iteration + 1]["multiplied"] = time
+    steady = range(timeline.steady[0], timeline.steady[1] + 1)
+    return [by_iteration[number] for number in steady if len(by_iteration[number]) == len(_TIMED)]
+
+
+def _offsets(events: list[dict[str, float]]) -> dict[tuple[str, int], float]:
+    """Return the median time of each event, of the same and of the next two iterations, after `full`."""
+    offsets = {}
+    for name in _TIMED:
+        for ahead in range(3):
+            pairs = zip(events, events[ahead:], strict=False)
+            offsets[name, ahead] = median(later[name] - event["full"] for event, later in pairs)
+    return offsets
 
 
 def main() -> None:
-    loops = list(periods())
-    for name, computed, cycles in loops:
-        print(f"{name:22} {computed:6.0f} {cycles:6.0f} {100 * (computed / cycles - 1):+4.0f} %")
-    near = sum(abs(computed / cycles - 1) <= NEAR for _, computed, cycles in loops)
-    print(f"{near} of {len(loops)} within {100 * NEAR:.0f} %")
+    near = count = ordered = timed = 0
+    for loop, timeline in periods(*map(Path, sys.argv[1:])):
+        ratio = timeline.period / loop["cycles"] - 1 if loop["cycles"] else 0.0
+        near, count = near + (abs(ratio) <= NEAR), count + 1
+        line = f"{loop['name']:24} {timeline.period:6.0f} {loop['cycles']:6.0f} {100 * ratio:+4.0f} %"
+        print(f"{line}  {timeline.clock}")
+        if "events" in loop:
+            wrong = misordered(loop, timeline)
+            ordered, timed = ordered + (not wrong), timed + 1
+            print(f"    {'; '.join(wrong) or 'events in order'}")
+    print(f"{near} of {count} within {100 * NEAR:.0f} %")
+    if timed:
+        print(f"{ordered} of {timed} have their events in order")
 
 
 if __name__ == "__main__":
