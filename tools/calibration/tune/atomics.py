@@ -214,6 +214,7 @@ def compared(line: Mapping[str, Any]) -> tuple[str, float, float] | None:
         "atomic bytes": np.array([size]),
         "atomic passes": np.array([passes]),
         "programs": np.array([1.0]),
+        "ended programs": np.array([0.0]),
     }
     cycles = (line["ms"] * 1e3 - _OVERHEAD) * H100.clock * 1e3
     return name, passes / cycles, passes / float(atomic_cycles(launch, H100)[0])
