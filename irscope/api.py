@@ -347,7 +347,7 @@ def fits(
 
 
 def prune(
-    top: float | int = 0.1,
+    top: float | int | str = 0.1,
     *,
     same_bits_as: object = None,
     jobs: int | None = None,
@@ -360,11 +360,12 @@ def prune(
     same machine code), and ranks the others by estimated time for this launch. Results are kept in
     Triton's cache. It never raises: if something fails, it keeps the configs and says so on stderr.
 
-    `top` is a part of the configs (0.1) or a number of them (8). `same_bits_as` is a config: a
-    `triton.Config`, a dict of values that only one has, or "first". Configs that may compute other bits from
-    the same inputs are dropped, and if something fails, only that config stays. `jobs` are processes (None:
-    one per core), `timeout` is in seconds per config. Raises UserError if `top` is not positive; the
-    autotuner does if not one config has the values of the dict.
+    `top` is a part of the configs (0.1) or a number of them (8); "auto" keeps few where the estimates are
+    sure, more where they are not. `same_bits_as` is a config: a `triton.Config`, a dict of values that only
+    one has, or "first". Configs that may compute other bits from the same inputs are dropped, and if
+    something fails, only that config stays. `jobs` are processes (None: one per core), `timeout` is in
+    seconds per config. Raises UserError if `top` is not positive; the autotuner does if not one config has
+    the values of the dict.
     """
     from irscope.jobs.prune.prune import prune_function
 

@@ -40,6 +40,8 @@ def _pick(pick: Pick, text: str) -> Iterator[Block]:
         if not _by_estimate(pick.accepted):
             yield Line("in the order to measure them: the estimates of similar configs err alike")
         yield from map(Line, pick.limits)
+        if pick.unsure:
+            yield Line(pick.unsure)
     yield from _rejected(pick)
     yield from _measurements(pick)
     if pick.accepted:

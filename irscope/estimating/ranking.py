@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from irscope.estimating.constants import DeviceRates
 from irscope.estimating.estimate import estimate
-from irscope.estimating.terms import SPILLS, Estimate
+from irscope.estimating.terms import ATOMICS, SPILLS, Estimate
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import Facts, ReadStage
@@ -59,6 +59,53 @@ def measuring_order(estimates: Sequence[float], settings: Sequence[Mapping[str, 
     return chosen + [at for at in fastest if at not in first]
 
 
+def expected_losses(
+    estimates: Sequence[float], settings: Sequence[Mapping[str, object]], error: float = 1.0
+) -> list[float]:
+    """Return by how much the best of the first 1, 2, ... configs is slower than the best of all: 0.05 is 5 %.
+
+    It is the mean over likely errors of the estimates. The configs are in the order to measure
+    them; `error` is how many times larger than usual the errors may be.
+    """
+    known = [at for at, time in enumerate(estimates) if math.isfinite(time) and time > 0][:_CONSIDERED]
+    if len(known) < 2:
+        return [0.0] * len(known)
+    errors = _errors([settings[at] for at in known]) * (error * _LOSS_ERROR / _ERROR)
+    times = np.log([estimates[at] for at in known])[None, :] + errors
+    best = np.minimum.accumulate(times, axis=1)
+    losses: list[float] = np.expm1((best - best[:, -1:]).mean(axis=0)).tolist()
+    return losses
+
+
+def enough_measured(
+    estimates: Sequence[float], settings: Sequence[Mapping[str, object]], error: float = 1.0
+) -> int:
+    """Return how many configs to measure so that the best of them is hardly slower than the best of all.
+
+    They are at least four, if there are as many. The arguments are those of `expected_losses`.
+    """
+    losses = expected_losses(estimates, settings, error)
+    enough = next((count for count, loss in enumerate(losses, 1) if loss <= _NEGLIGIBLE), len(losses))
+    return max(enough, _FEWEST_MEASURED)
+
+
+def doubts(estimate: Estimate) -> dict[str, float]:
+    """Return why an estimate may be further off than usual, and how many times as far."""
+    found = {}
+    if estimate.depends:
+        found[f"depends on the values of {', '.join(estimate.depends)}"] = 4.0
+    if not estimate.complete:
+        found["the work was not counted to its end"] = 4.0
+    atomics = estimate.term(ATOMICS)
+    if atomics is not None and atomics.microseconds >= _LARGE * estimate.microseconds:
+        found["much of the time is that of atomics"] = 2.0
+    if any("taken as random" in note for note in estimate.notes):
+        found["places in memory depend on values that are not known"] = 1.5
+    if not any(name in estimate.device for name in _MEASURED_DEVICES):
+        found[f"the constants were fitted to an H100, not to {estimate.device}"] = 1.5
+    return found
+
+
 def _greedy(times: NDArray[np.float64]) -> list[int]:
     """Choose the first column, then those that lower the expected minimum most, one by one."""
     chosen, best = [0], times[:, 0]
@@ -96,6 +143,13 @@ def _places(settings: Sequence[Mapping[str, object]]) -> NDArray[np.float64]:
             columns.extend([float(str(value) == kind) for value in values] for kind in kinds)
     return np.array(columns, np.float64).T if columns else np.zeros((len(settings), 1))
 
+
+# The typical error of an estimate that decides what an order loses, and a large share of a time.
+_LOSS_ERROR, _LARGE = 0.05, 0.2
+# The expected loss at which nothing more is measured, and that of a tenth at which a ranking is unsure.
+_NEGLIGIBLE, UNSURE = 0.01, 0.03
+_FEWEST_MEASURED = 4
+_MEASURED_DEVICES = ("H100", "H200")
 
 # A variant with an estimate of this multiple of the fastest one is not worth measuring.
 _HOPELESS = 3.0

@@ -255,6 +255,39 @@ class Pick:
         estimates = (choice.estimate for choice in self.choices if choice.estimate)
         return tuple(dict.fromkeys(text for estimate in estimates for text in estimate.limits))
 
+    @cached_property
+    def expected_loss(self) -> float | None:
+        """Return by how much the best of the first tenth is likely slower than the best of all; 0.05 is 5 %.
+
+        None without estimates.
+        """
+        from irscope.estimating.ranking import expected_losses
+
+        first = (choice for choice in self.choices if choice.reason in ("", SLOWER) and choice.estimate)
+        pairs = [
+            (choice.estimate.microseconds, choice.variant.settings) for choice in first if choice.estimate
+        ]
+        error = max(self.doubts.values(), default=1.0)
+        losses = expected_losses([time for time, _ in pairs], [settings for _, settings in pairs], error)
+        return losses[min(len(losses), max(1, round(len(self.choices) / 10))) - 1] if losses else None
+
+    @property
+    def doubts(self) -> Mapping[str, float]:
+        """Return why the estimate of the first config may be further off than usual, and how many times."""
+        from irscope.estimating.ranking import doubts
+
+        return doubts(self.best.estimate) if self.best and self.best.estimate else {}
+
+    @property
+    def unsure(self) -> str:
+        """Return in one line why more configs should be measured; "" if the estimates are sure."""
+        from irscope.estimating.ranking import UNSURE
+
+        if self.expected_loss is None or self.expected_loss < UNSURE:
+            return ""
+        why = "; ".join(self.doubts) or "many estimates are close"
+        return f"unsure: the best of a tenth is likely {self.expected_loss:.0%} slower than the best: {why}"
+
     @property
     def measured(self) -> tuple[tuple[float, float], ...]:
         """Return estimate and measurement, in microseconds, of each config that has both."""

@@ -16,7 +16,7 @@ import irscope.estimating
 from irscope.estimating.constants import A100, H100
 from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import OPCODES, machine_instructions
-from irscope.estimating.ranking import rank
+from irscope.estimating.ranking import doubts, enough_measured, expected_losses, rank
 from irscope.estimating.terms import Estimate, Term
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Workspace
@@ -159,3 +159,25 @@ def test_a_change_of_any_module_of_the_model_changes_its_digest(tmp_path: Path, 
     with (copy / module).open("a") as file:
         file.write("# changed\n")
     assert code_digest(copy) != code_digest(model)
+
+
+def test_more_is_measured_if_many_estimates_are_close_or_unsure() -> None:
+    settings = [{"BLOCK": 1 << at, "num_warps": warps} for at in range(6) for warps in (1, 4)]
+    apart = [10 * 1.5**at for at in range(12)]
+    losses = expected_losses(apart, settings)
+    assert losses == sorted(losses, reverse=True) and losses[-1] == 0 and losses[0] < 0.001
+    assert enough_measured(apart, settings) == 4
+    close = [10 + at / 100 for at in range(12)]
+    assert expected_losses(close, settings)[3] > 0.01
+    assert 4 < enough_measured(close, settings) <= enough_measured(close, settings, error=2.0) <= 12
+    assert expected_losses([10.0], settings) == [0.0]
+
+
+def test_doubts_name_what_is_not_known() -> None:
+    estimate = Estimate(10.0, "atomics", (Term("atomics", 8.0, ""),), "NVIDIA L4", depends=("ids (line 3)",))
+    assert list(doubts(estimate)) == [
+        "depends on the values of ids (line 3)",
+        "much of the time is that of atomics",
+        "the constants were fitted to an H100, not to NVIDIA L4",
+    ]
+    assert doubts(Estimate(10.0, "memory", (), "NVIDIA H100 SXM 80GB")) == {}

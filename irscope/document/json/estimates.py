@@ -90,6 +90,8 @@ _PICK: Projection[Pick] = Projection(
     ),
     rank_correlation="correlation",
     limits="limits",
+    expected_loss=optional("expected_loss", lambda loss: round(loss, 4)),
+    doubts=of("doubts", list),
     same_bits=optional("same_bits", _SAME_BITS),
     ranking=each("choices", _CHOICE),
 )

@@ -27,6 +27,7 @@ from irscope.compiling.toolchain.patching import patched
 from irscope.compiling.toolchain.stub_driver import StubDriver, gpu_target
 from irscope.compiling.worker import prepare, serve
 from irscope.estimating.estimate import estimate
+from irscope.estimating.ranking import doubts
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import ReadStage
 from irscope.facts.measure import measure, to_json
@@ -215,14 +216,16 @@ def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled
                 return CompiledCandidate(
                     variant, facts, note="; ".join(launch_estimate.notes[:1]) or "not all of it was counted"
                 )
-            _times[key] = launch_estimate.microseconds, launch_estimate.bound
+            factor = max(doubts(launch_estimate).values(), default=1.0)
+            _times[key] = launch_estimate.microseconds, launch_estimate.bound, factor
     except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their estimates
         return CompiledCandidate(variant, facts, note=error_line(error))
-    return CompiledCandidate(variant, facts, *_times[key])
+    time, bound, factor = _times[key]
+    return CompiledCandidate(variant, facts, time, bound, error=factor)
 
 
-# The time and the bound of each launch that this process has estimated: duplicates take no second estimate.
-_times: dict[tuple[object, ...], tuple[float, str]] = {}
+# The time, the bound and the error of each launch that this process has estimated: duplicates take no second.
+_times: dict[tuple[object, ...], tuple[float, str, float]] = {}
 
 
 def _variant(job: CandidateJob, outcome: Outcome) -> Variant:

@@ -200,7 +200,8 @@ class CompiledCandidate:
     """A compiled candidate: the variant, its facts (`facts.measure.to_json`), and the estimated time.
 
     `microseconds` is None if the candidate could not be estimated; `note` says why. `bound` is what limits
-    it ("memory"). `evaluation` is what it computes, if that was asked for.
+    it ("memory"). `evaluation` is what it computes, if that was asked for. `error` is how many times larger
+    than usual the error of the estimate may be.
     """
 
     variant: Variant
@@ -209,6 +210,7 @@ class CompiledCandidate:
     bound: str = ""
     note: str = ""
     evaluation: Evaluation | None = None
+    error: float = 1.0
 
 
 # What is known of a candidate; None: nothing against it.

@@ -17,7 +17,7 @@ from irscope.compiling.plan import plan_for
 from irscope.compiling.standalone.source_text import GeneratedTexts
 from irscope.compiling.toolchain.compiler import source_of
 from irscope.compiling.toolchain.stub_driver import gpu_target
-from irscope.estimating.ranking import measuring_order
+from irscope.estimating.ranking import enough_measured, measuring_order
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.measure import from_json
 from irscope.jobs.prune.candidates import (
@@ -42,6 +42,8 @@ from irscope.model.text import pluralize
 from irscope.targets import device_of
 
 PruneConfigs = Callable[..., list[Any]]
+# The value of `top` that keeps as many as the estimates need.
+AUTO = "auto"
 # The value of `same_bits_as` that stands for the first config.
 _FIRST = "first"
 
@@ -77,16 +79,21 @@ def fits_function(jobs: int | None, timeout: float) -> PruneConfigs:
     )
 
 
-def prune_function(top: float | int, same_bits_as: object, jobs: int | None, timeout: float) -> PruneConfigs:
+def prune_function(
+    top: float | int | str, same_bits_as: object, jobs: int | None, timeout: float
+) -> PruneConfigs:
     """Return a function for `prune_configs_by` that keeps the configs worth measuring, best first.
 
-    `top` is the part of the configs to keep (0.1) or their number (8). `same_bits_as` is the config whose
+    `top` is the part of the configs to keep (0.1) or their number (8); "auto" keeps as many as the estimates
+    need, by how sure they are. `same_bits_as` is the config whose
     bits they must compute, as in `irscope.prune`. The function raises UserError if no config is that one, and
     nothing else. Raises UserError if an argument is something else.
     """
-    number = not isinstance(top, bool) and isinstance(top, int | float)
-    if not number or top <= 0 or (isinstance(top, float) and top > 1):
-        raise UserError(f"top={top!r}: give a part of the configs (0.1) or a number of them (8)")
+    is_number = not isinstance(top, bool) and isinstance(top, int | float)
+    if top != AUTO and (
+        not is_number or isinstance(top, str) or top <= 0 or (isinstance(top, float) and top > 1)
+    ):
+        raise UserError(f"top={top!r}: give a part of the configs (0.1), a number of them (8) or '{AUTO}'")
 
     is_config = isinstance(same_bits_as, Mapping) or _is_config(same_bits_as)
     if not is_config and same_bits_as not in (None, _FIRST):
@@ -95,7 +102,10 @@ def prune_function(top: float | int, same_bits_as: object, jobs: int | None, tim
         )
 
     def best_of(candidates: Sequence[Candidate], reference: int | None) -> PruningResult:
-        most = top if isinstance(top, int) else math.ceil(top * len(candidates))
+        if isinstance(top, int | str):
+            most: int | None = top if isinstance(top, int) else None
+        else:
+            most = math.ceil(top * len(candidates))
         return best(candidates, most, CompileLimits.of_device(jobs, timeout), reference)
 
     return _prune_function("prune", best_of, same_bits_as)
@@ -255,7 +265,7 @@ def _current_target() -> Any:
 
 
 def best(
-    candidates: Sequence[Candidate], most: int, limits: CompileLimits, reference: int | None = None
+    candidates: Sequence[Candidate], most: int | None, limits: CompileLimits, reference: int | None = None
 ) -> PruningResult:
     """Return the `most` candidates that are fastest by estimate, the others with their reasons.
 
@@ -333,12 +343,19 @@ def _duplicates(
     return drops
 
 
-def _ranked(compiled: Mapping[int, CompiledCandidate], most: int) -> PruningResult:
-    """Return the `most` to measure first, then those that could not be estimated."""
+def _ranked(compiled: Mapping[int, CompiledCandidate], most: int | None) -> PruningResult:
+    """Return the `most` to measure first, then those that could not be estimated.
+
+    Without `most`: as many as are needed so that the best of them is likely that of all.
+    """
     times = {n: result.microseconds for n, result in compiled.items() if result.microseconds is not None}
     numbers = sorted(times, key=lambda number: (times[number], number))
     settings = [compiled[number].variant.settings for number in numbers]
     order = [numbers[index] for index in measuring_order([times[n] for n in numbers], settings)]
+    if most is None:
+        error = max((compiled[number].error for number in order[:1]), default=1.0)
+        own = [compiled[number].variant.settings for number in order]
+        most = enough_measured([times[number] for number in order], own, error)
     unknown = [number for number in compiled if number not in times]
     slower = {
         number: Drop(
