@@ -60,8 +60,8 @@ _UNITS = [
 _SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)(?:_(\w+))?")
 # Bits of an element of A by the end of an opcode; f8f6f4 is taken to be FP8.
 _BITS = {
-    "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "iu8": 8, "fp8": 8, "bf8": 8, "f8f6f4": 8,
-    "iu4": 4,
+    "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "iu8": 8, "fp8": 8, "bf8": 8,
+    "f8f6f4": 8, "iu4": 4,
 }  # fmt: skip
 # Multiply-adds per cycle against those of FP16, by bits (data sheets): FP32 an eighth on CDNA 2 and 3, a
 # sixteenth on CDNA 4; FP64 as FP32, on CDNA 4 half of it.
@@ -73,14 +73,13 @@ _VALU_DELAY = 4  # cycles from one instruction to the next that needs its result
 class AmdCode:
     """The machine code of a kernel in units, with the loops of the LLVM IR that it was made of.
 
-    `runs` says how often a wave runs each. `lines` are the lines of the AMDGCN text, `loops` the loop of the
-    LLVM IR of each instruction (NONE: none). `opcodes` are the names, `wide` says that waves have 64 threads.
+    `runs` says how often a wave runs each, `loops` the loop of the LLVM IR of each (NONE: none).
+    `opcodes` are the names, `wide` says that waves have 64 threads.
     """
 
     code: MachineInstructions
     runs: MachineRuns
     opcodes: Sequence[str]
-    lines: Sequence[int]
     loops: Sequence[int]
     wide: bool
 
@@ -148,9 +147,19 @@ def amd_code(text: str, llvm: str, program: PtxProgram, counts: LaunchCounts) ->
             columns.add(index, "", "PRODUCTWAIT", 0, 0)
         _add_instruction(columns, index, operation.opcode, document.lines[operation.line], wide, slots)
     _set_targets(columns, document, tree, first)
+    code = _instructions(columns, document)
+    executed = np.array([times[index] for index in columns.operation])
+    machine_loops, innermost = loops_of(code)
+    for number, loop in enumerate(machine_loops):
+        loop.passes = float(executed[innermost == number].max(initial=0.0))
+    runs = MachineRuns(machine_loops, innermost, executed)
+    return AmdCode(code, runs, columns.opcode, [loops[index] for index in columns.operation], wide)
+
+
+def _instructions(columns: _Columns, document: Document) -> MachineInstructions:
     count = len(columns.unit)
-    none, false = np.full(count, NO_SCOREBOARD), np.zeros(count, bool)
-    code = MachineInstructions(
+    none = np.full(count, NO_SCOREBOARD)
+    return MachineInstructions(
         np.array([_CODES[unit] for unit in columns.unit]),
         np.array(columns.stall),
         none,
@@ -158,21 +167,8 @@ def amd_code(text: str, llvm: str, program: PtxProgram, counts: LaunchCounts) ->
         np.zeros(count, np.int64),
         np.array(columns.groups),
         np.array(columns.target),
-        false,
+        np.zeros(count, bool),
         np.array([document.operations[index].line for index in columns.operation]),
-    )
-    executed = np.array([times[index] for index in columns.operation])
-    machine_loops, innermost = loops_of(code)
-    for number, loop in enumerate(machine_loops):
-        loop.passes = float(executed[innermost == number].max(initial=0.0))
-    runs = MachineRuns(machine_loops, innermost, executed)
-    return AmdCode(
-        code,
-        runs,
-        columns.opcode,
-        [int(line) for line in code.ptx_line],
-        [loops[index] for index in columns.operation],
-        wide,
     )
 
 

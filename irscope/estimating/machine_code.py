@@ -66,8 +66,8 @@ AMD_UNITS = dict(
     enumerate(
         (
             "VECTOR", "SCALAR", "TRANSCENDENTAL", "MATRIX", "VLOAD", "VSTORE", "VATOMIC", "SCRATCHLOAD",
-            "SCRATCHSTORE", "SCALARLOAD", "LDSACCESS", "LDSSHUFFLE", "BARRIER", "END", "VECTORWAIT", "LDSWAIT",
-            "PRODUCTWAIT",
+            "SCRATCHSTORE", "SCALARLOAD", "LDSACCESS", "LDSSHUFFLE", "BARRIER", "END", "VECTORWAIT",
+            "LDSWAIT", "PRODUCTWAIT",
         ),
         start=0x1000,
     )

@@ -287,6 +287,12 @@ def _rounds(counts: LaunchCounts) -> float:
     return max(1.0, loaded / once) if once else 1.0
 
 
+_TRAFFIC = (
+    "unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes", "atomic bytes",
+    "die bytes",
+)  # fmt: skip
+
+
 def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int, dies: int) -> dict[str, float]:
     """Return the bytes of the launch by where they come from, with all programs of a wave at once.
 
@@ -297,8 +303,7 @@ def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int, dies: 
     """
     programs = float(counts.programs)
     wave = min(programs, resident * multiprocessors)
-    names = ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes", "atomic bytes")
-    by_name = dict.fromkeys((*names, "die bytes"), 0.0)
+    by_name = dict.fromkeys(_TRAFFIC, 0.0)
     by_name |= {f"again {bits}": 0.0 for bits in AGAIN} | {f"far {bits}": 0.0 for bits in FAR}
     alone = sum(tensor.bytes for tensor in counts.traffic) * wave
     apart = sum(tensor.unique_bytes(wave) for tensor in counts.traffic) / alone if alone else 1.0
