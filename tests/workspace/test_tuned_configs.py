@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.vllm_choices import read_files
 from irscope.cli.main import main
 from irscope.document.tuned_files import python_files, serving_text
 from irscope.estimating.constants import DEVICES
@@ -242,3 +243,9 @@ def test_keys_are_in_the_order_of_the_systems_files(capture: Path):
     names = [name for name, _ in file.sizes[0].config]
     assert order(names) == ["BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "SPLIT_K"]
     assert names[5:7] == ["num_warps", "num_stages"]
+
+
+def test_devices_are_called_as_in_the_names_of_vllm_s_files():
+    files = read_files()  # fails for a name that irscope gives to no device
+    assert len(files) >= 15 and len({file.rates.name for file in files}) >= 10
+    assert all(len(choice.values) in (6, 9) for file in files for choice in file.choices)
