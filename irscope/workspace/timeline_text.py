@@ -14,10 +14,8 @@ from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.findings.finding import (
     Finding,
     FindingCause,
-    FindingKind,
     Severity,
     ValueChange,
-    declares,
     effect,
 )
 from irscope.model.kernel_timeline import KernelTimeline, Lane, Slack, Span, without_slot
@@ -225,7 +223,6 @@ def _wait_changes(a: KernelTimeline, b: KernelTimeline) -> Iterator[str]:
             yield f"{who} no longer in B for {cause} ({cycles:,.0f} cycles an iteration in A)"
 
 
-@declares("in flight", FindingKind(after_what=" has "))
 def timeline_findings(pair: Comparison) -> Iterator[Finding]:
     """Yield the copy that waits for more, or less, of the time that it needs, if the pipelines differ."""
     names = PIPELINE_DEPTH.name, BUFFERS.name
