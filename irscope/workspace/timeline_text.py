@@ -14,10 +14,8 @@ from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.findings.finding import (
     Finding,
     FindingCause,
-    FindingKind,
     Severity,
     ValueChange,
-    declares,
     effect,
 )
 from irscope.model.kernel_timeline import KernelTimeline, Lane, Slack, Span, without_slot
@@ -107,9 +105,8 @@ def _ahead_texts(timeline: KernelTimeline, before: KernelTimeline | None = None)
     after, was = _distances(timeline), _distances(before) if before else {}
     names = [name for name in after if before is None or was.get(name, after[name]) != after[name]]
     for text, alike in grouped(names, lambda name: (after[name], was.get(name, ""))).items():
-        subject = f"the {'copies' if len(alike) > 1 else 'copy'} of {' and '.join(alike)}"
-        verb = "are" if len(alike) > 1 else "is"
-        yield f"{subject} {verb} issued {text[0]}" + (f" in B; {text[1]} in A" if before else "")
+        ahead = f"the copies of {' and '.join(alike)} are issued {text[0]}"
+        yield f"{ahead} in B; {text[1]} in A" if before else ahead
 
 
 def _distances(timeline: KernelTimeline) -> dict[str, str]:
@@ -225,7 +222,6 @@ def _wait_changes(a: KernelTimeline, b: KernelTimeline) -> Iterator[str]:
             yield f"{who} no longer in B for {cause} ({cycles:,.0f} cycles an iteration in A)"
 
 
-@declares("in flight", FindingKind(after_what=" has "))
 def timeline_findings(pair: Comparison) -> Iterator[Finding]:
     """Yield the copy that waits for more, or less, of the time that it needs, if the pipelines differ."""
     names = PIPELINE_DEPTH.name, BUFFERS.name
@@ -244,9 +240,8 @@ def timeline_findings(pair: Comparison) -> Iterator[Finding]:
     _, slack, other = max(copies, key=lambda item: item[0], default=(0.0, None, None))
     if slack is None or other is None or abs(_waited(slack) - _waited(other)) < _LITTLE * slack.needed:
         return
-    name = f"{slack.name} in " if slack.kind == "copy" else ""
     yield Finding(
-        f"The {slack.kind} of {name}line {slack.source_line}",
+        f"The {slack.kind} of {slack.name} in line {slack.source_line}",
         Severity.LOOP.weight(effect(other.in_flight, slack.in_flight)),
         "in flight",
         _copies(a, other),
@@ -263,6 +258,6 @@ def _copies(timeline: KernelTimeline, slack: Slack) -> tuple[Evidence, ...]:
         for span in timeline.spans
         if (span.kind, span.source_line) == (slack.kind, slack.source_line)
         and span.stage_line
-        and (slack.name in map(without_slot, span.buffers) or not slack.name)
+        and slack.name in map(without_slot, span.buffers)
     ]
     return evidence_at("ttgir", sorted({span.stage_line - 1 for span in spans}))

@@ -269,7 +269,7 @@ def in_flight(workspace: Workspace, a: int, b: int) -> list[Finding]:
 def test_a_finding_says_which_copy_has_more_time(pipelines: Workspace) -> None:
     (finding,) = in_flight(pipelines, 1, 2)
     assert re.fullmatch(
-        r"The copy of b in line \d+ has [\d,]+ -> [\d,]+ cycles in flight; [\d,]+ are needed: "
+        r"The copy of b in line \d+: [\d,]+ -> [\d,]+ cycles in flight; [\d,]+ are needed: "
         r"(B waits for [\d,]+|hidden in B), A waits for [\d,]+",
         finding.text,
     )
@@ -294,3 +294,24 @@ def test_equal_pipelines_have_no_finding_and_no_timeline(pipelines: Workspace) -
     assert not in_flight(pipelines, 1, 3)
     assert not in_flight(pipelines, 1, 1)
     assert not pipelines._timelines
+
+
+def test_slides_draw_the_loop_of_a_pair(tmp_path: Path) -> None:
+    capture, page = str(captures.matmul(tmp_path / "m.irscope")), tmp_path / "m.html"
+    assert main(["report", capture, "--slides", "-o", str(page)]) == 0
+    text = page.read_text()
+    slide = text[text.index("The main loop in time") :]
+    slide = slide[: slide.index("</section>")]
+    assert "<svg" in slide
+    assert "http" not in slide
+    assert "an iteration takes" in slide
+    assert "irscope timeline" in slide
+
+
+def test_a_kernel_without_a_pipelined_loop_has_no_picture_in_its_report(tmp_path: Path) -> None:
+    page = tmp_path / "add.html"
+    add = (captures.STAGES / "add_kernel.cuda-90.BLOCK_SIZE=256,num_warps=4.triton-3.9.0.ttgir").read_bytes()
+    captures.write(tmp_path / "add.irscope", [({"BLOCK_SIZE": 256}, {"ttgir": add})])
+    assert main(["report", str(tmp_path / "add.irscope"), "-o", str(page)]) == 0
+    assert "<h3>Stages</h3>" in page.read_text()
+    assert "Main loop in time" not in page.read_text()

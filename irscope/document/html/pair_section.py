@@ -144,13 +144,11 @@ def timelines_of(pair: PairReport) -> Iterator[Html]:
 
 def timeline_figure(comparison: Comparison, timelines: Sequence[KernelTimeline], class_: str) -> Html:
     """Return the timelines of a pair or of a single variant as a picture, which scrolls."""
-    headings = [comparison.heading(index) for index in range(len(timelines))]
-    if len(timelines) == 2:
-        headings = [f"{side} {heading}" for side, heading in zip("AB", headings, strict=True)]
+    sides = ("",) if comparison.single else ("A ", "B ")
+    headings = [f"{side}{comparison.heading(index)}" for index, side in enumerate(sides)]
     # timeline_svg escapes the texts.
     svg = Html(timeline_svg(timelines, headings, in_page=True))
-    label = f"timeline of {' and '.join(headings)}"
-    return element("div", svg, class_=f"{class_} scroll", tabindex=0, role="img", aria_label=label)
+    return element("div", svg, class_=f"{class_} scroll", tabindex=0, role="img", aria_label="timeline")
 
 
 def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[SourcePlace, int]]) -> Html:
