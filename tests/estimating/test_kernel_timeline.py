@@ -31,7 +31,7 @@ def _timeline(name: str) -> KernelTimeline:
     target = name.split()[1]
     backend, _, arch = _TARGETS.get(target, f"hip:{target}").partition(":")
     document = parse(_TEXTS[f"{name} ttgir"], "mlir")
-    timeline, _ = stage_timeline(document, Target(backend, arch, 32), (3, 9))
+    timeline = stage_timeline(document, Target(backend, arch, 32), (3, 9))
     return timeline
 
 
@@ -129,7 +129,7 @@ def test_more_stages_leave_copies_more_time(compiled: Compiled) -> None:
         [slack for slack in timeline.slacks if slack.kind == "copy"] for timeline in (few, many)
     )
     assert short.source_line == long.source_line
-    assert short.in_flight < 50 < 0.8 * short.needed < long.in_flight
+    assert short.in_flight < 100 < 0.8 * short.needed < long.in_flight
     blocked = [_blocked(timeline) for timeline in (few, many)]
     assert blocked[0] > 1.5 * blocked[1]
 
@@ -169,10 +169,9 @@ def test_a_deadlock_is_a_note_with_its_trace() -> None:
 
 
 def test_a_stage_that_cannot_be_executed_has_a_note() -> None:
-    timeline, work = stage_timeline(parse("nothing", "mlir"), Target("cuda", "90", 32), (3, 9))
+    timeline = stage_timeline(parse("nothing", "mlir"), Target("cuda", "90", 32), (3, 9))
     assert timeline.notes == ("no timeline: the stage has no function",)
     assert not timeline.spans
-    assert work is None
 
 
 def _compiled_timeline(compiled: Compiled, stages: int, target: str) -> KernelTimeline:

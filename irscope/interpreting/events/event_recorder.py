@@ -22,7 +22,7 @@ from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Location
-from irscope.model.kernel_timeline import SpanKind
+from irscope.model.kernel_timeline import Lane, SpanKind
 
 _NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
 _MOST_TRIES, _MOST_ITERATIONS = 2, 32
@@ -99,6 +99,21 @@ class EventRecording:
                     for name in event.buffers:
                         slots[name.partition("[")[0]].add(name)
         return max((len(names) for names in slots.values()), default=1)
+
+    def lanes(self) -> tuple[Lane, ...]:
+        """Return the warps of each thread that has some, and the engines that they start."""
+        events = [event for thread in self.threads for event in thread.events]
+        several = len(self.threads) > 1
+        lanes = [
+            Lane("warps", thread.name, thread.warps, thread.registers)
+            for thread in self.threads
+            if thread.name or not several
+        ]
+        if any(event.asynchronous and event.kind != "product" for event in events):
+            lanes.append(Lane("copies"))
+        if any(event.kind == "product" or "commit" in event.step.opcode for event in events):
+            lanes.append(Lane("tensor cores"))
+        return tuple(lanes)
 
 
 def record_events(program: StageProgram, steady: int) -> EventRecording:
