@@ -119,6 +119,19 @@ def test_partitions_run_side_by_side() -> None:
     assert waits & arrivals.keys()
 
 
+def test_a_partition_frees_a_buffer_only_after_its_product() -> None:
+    timeline = _timeline("specialized_gemm sm_90")
+    products = _lane(timeline, "tensor cores")
+    partitions = [lane.partition for lane in timeline.lanes if lane.partition.startswith("partition")]
+    arrivals = [
+        span for name in partitions for span in _lane(timeline, "warps", name) if span.kind == "arrive"
+    ]
+    assert len(partitions) == 2 and arrivals
+    for arrival in arrivals:
+        ends = [product.end for product in products if product.iteration == arrival.iteration]
+        assert arrival.start >= min(ends)
+
+
 def test_more_stages_leave_copies_more_time(compiled: Compiled) -> None:
     few, many = (_compiled_timeline(compiled, stages, "cuda:90") for stages in (2, 4))
     assert few.clock == many.clock == "sass"

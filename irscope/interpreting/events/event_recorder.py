@@ -309,10 +309,8 @@ class EventRecorder:
         is_product = "dot" in step.opcode or "mma" in step.opcode or step.opcode == "ttng.tmem_copy"
         asynchronous = engine != THREAD
         kind: SpanKind = "write" if write else "read"
-        if is_product:
-            kind = "product"
-            # Automatic specialization makes products that the warps wait for at once.
-            asynchronous &= step.opcode != "ttng.warp_group_dot" or step.flag("isAsync")
+        if is_product:  # those of automatic specialization are waited for at once
+            kind, asynchronous = "product", step.opcode != "ttng.warp_group_dot" or step.flag("isAsync")
         elif asynchronous:
             kind = "copy" if write else "store"
         if kind == "copy" and any(origin.empty for origin in origins):
