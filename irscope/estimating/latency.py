@@ -303,6 +303,7 @@ class _WarpGroup:
     first: bool
     state: _State
     position: int = 0
+    issued: float = 0.0  # when it last issued an instruction
     ends: list[float] = field(default_factory=list)  # those of its passes
 
 
@@ -328,7 +329,7 @@ class GroupReplay(Replay):
         while running:
             self._spend(1)
             ready = (group for group in running if group not in self._arrived)
-            group = min(ready, key=lambda item: item.state.time)
+            group = min(ready, key=lambda item: (item.state.time, item.issued))
             at = group.position
             if self._is_early(at, group):
                 continue
@@ -357,6 +358,7 @@ class GroupReplay(Replay):
 
     def _issue(self, at: int, group: _WarpGroup) -> None:
         state, role = group.state, self._roles[at]
+        group.issued = state.time
         state.units.issue = state.time + 1
         if role == _TMA and not group.first:
             state.time += self._stall[at]

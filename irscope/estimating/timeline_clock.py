@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -32,7 +32,15 @@ from irscope.interpreting.stage_program import StageProgram, Type, UnansweredErr
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version, triton_version
 from irscope.model import Target
-from irscope.model.kernel_timeline import Dependency, KernelTimeline, Lane, Slack, Span, SpanKind
+from irscope.model.kernel_timeline import (
+    Dependency,
+    KernelTimeline,
+    Lane,
+    Slack,
+    Span,
+    SpanKind,
+    iteration_ends,
+)
 from irscope.targets import CUDA
 
 _WARP, _WAVEFRONT = 32, 128
@@ -48,6 +56,8 @@ _SHARED_WAY, _PORT = 1.14, 64.0
 _MOST_HAZARDS = 3
 # If the machine code takes so many times longer or shorter, its loop is another one.
 _MOST_SCALED = 2.0
+# The search for how many times longer the warps' own work takes than the operations of the TTGIR say.
+_MOST_EFFORT, _HALVINGS, _SAME = 8.0, 5, 0.01
 # Work of fewer cycles, such as what issues a copy, has no span.
 _SHORTEST = 4.0
 _GROUPED = re.compile("warp_group|gen5")
@@ -71,6 +81,8 @@ class _Warps:
     work: Span | None = None
     ready: float = 0.0
     released_by: int = -1
+    # How many of the events that the next one needs are known.
+    known: int = 0
 
 
 @dataclass
@@ -84,9 +96,12 @@ class _Engine:
 
 
 class _Clock:
-    """Gives each event of a recording its cycles."""
+    """Gives each event of a recording its cycles; the warps' own work takes `effort` times as many."""
 
-    def __init__(self, recording: EventRecording, lanes: Sequence[Lane], device: DeviceRates) -> None:
+    def __init__(
+        self, recording: EventRecording, lanes: Sequence[Lane], device: DeviceRates, effort: float
+    ) -> None:
+        self._effort = effort
         self.spans: list[Span] = []
         self.dependencies: list[Dependency] = []
         # By span: what it began or, if it is a wait, went on after; -1 for nothing.
@@ -118,7 +133,7 @@ class _Clock:
             event = warps.recorded.events[warps.position]
             warps.position += 1
             self._go_on(warps, event)
-            warps.ready, warps.released_by = 0.0, -1
+            warps.ready, warps.released_by, warps.known = 0.0, -1, 0
         for warps in self._warps:
             self._end_work(warps)
 
@@ -127,13 +142,11 @@ class _Clock:
         events = warps.recorded.events
         if warps.position >= len(events):
             return False
-        needs = events[warps.position].needs
-        while needs:
-            known = self._ends.get(needs[-1])
-            if known is None:
+        for need in events[warps.position].needs[warps.known :]:
+            if need not in self._ends:
                 return False
-            needs.pop()
-            end, span = known
+            warps.known += 1
+            end, span = self._ends[need]
             if span >= 0 and end >= warps.ready:
                 warps.released_by = span
             warps.ready = max(warps.ready, end)
@@ -184,6 +197,7 @@ class _Clock:
 
     def _work(self, warps: _Warps, event: RecordedEvent, cycles: float) -> None:
         """Add cycles to the work that no span of its own shows."""
+        cycles *= self._effort
         if not cycles:
             return
         if warps.work is None:
@@ -218,6 +232,7 @@ class _Clock:
             cycles = stored / 32 * self._constants["store sector"]
         elif event.kind == "arrive":
             cycles = 0.0
+        cycles *= self._effort
         self._add(warps.lane, event, warps.time, warps.time + cycles, warps, warps.last)
         warps.time += cycles
         if event.bit >= 0:
@@ -346,49 +361,69 @@ class _Clock:
 def kernel_timeline(document: Document, artifacts: VariantArtifacts, iterations: int = 4) -> KernelTimeline:
     """Return the timeline of the final TTGIR over `iterations` of the steady state, and what is around it.
 
-    If the machine code of `artifacts` can be replayed, all cycles are scaled to what its loop takes. Never
-    raises for what a stage contains: `notes` say why there is no timeline.
+    If the machine code of `artifacts` can be replayed, an iteration takes as long as its loop. Never raises
+    for what a stage contains: `notes` say why there is no timeline.
     """
     target = artifacts.variant.target
     triton = triton_version(artifacts.variant.toolchain.versions.get("triton", ""))
-    timeline, work = stage_timeline(document, target, triton, iterations)
     device = _device(target)
-    if device is None or work is None or not timeline.period:
-        return timeline
-    replayed = steady_cycles(artifacts, work, MEMORY, device)
-    if replayed is None or not 1 / _MOST_SCALED < replayed / timeline.period < _MOST_SCALED:
-        return timeline
-    return _scaled(timeline, replayed / timeline.period)
+
+    def replayed(work: IterationWork) -> float | None:
+        return steady_cycles(artifacts, work, MEMORY, device) if device else None
+
+    return stage_timeline(document, target, triton, iterations, replayed)
 
 
 def stage_timeline(
-    document: Document, target: Target, triton: Version, iterations: int = 4
-) -> tuple[KernelTimeline, IterationWork | None]:
-    """Return the timeline of the final TTGIR alone, and the work of an iteration.
+    document: Document,
+    target: Target,
+    triton: Version,
+    iterations: int = 4,
+    replayed: Callable[[IterationWork], float | None] = lambda work: None,
+) -> KernelTimeline:
+    """Return the timeline of the final TTGIR alone, or with the cycles of an iteration in machine code.
 
-    There is no such work if partitions run side by side, or iterations differ.
+    `replayed` is not asked if partitions run side by side, or iterations differ.
     """
     try:
         program = StageProgram(document, triton)
         if re.search(r'"ttg\.num-ctas" = (?!1 )\d', document.text):
-            return KernelTimeline(notes=("no timeline: clusters of several CTAs",)), None
+            return KernelTimeline(notes=("no timeline: clusters of several CTAs",))
         recording = record_events(program, iterations)
     except UnansweredError as error:
         line = f"line {error.step.line + 1} of the stage: " if error.step else ""
-        return KernelTimeline(notes=(f"no timeline: {line}{error.reason}",)), None
+        return KernelTimeline(notes=(f"no timeline: {line}{error.reason}",))
     except RecursionError:
-        return KernelTimeline(notes=("no timeline: the stage is nested too deeply",)), None
-    device = _device(target)
-    lanes = tuple(_lanes(recording))
-    clock = _Clock(recording, lanes, device or H100)
+        return KernelTimeline(notes=("no timeline: the stage is nested too deeply",))
+    timeline, clock = _timed(recording, target, 1.0)
+    if len(recording.threads) > 1 or recording.branches or not timeline.period:
+        return timeline
+    cycles = replayed(_iteration_work(clock, timeline.steady, recording.threads[0].warps))
+    if cycles is None or not 1 / _MOST_SCALED < cycles / timeline.period < _MOST_SCALED:
+        return timeline
+    return _as_long_as(cycles, timeline, recording, target)
+
+
+def _as_long_as(
+    cycles: float, timeline: KernelTimeline, recording: EventRecording, target: Target
+) -> KernelTimeline:
+    """Return a timeline whose iterations take so many cycles, with more or less work of the warps.
+
+    Latencies and the rates of engines are what they are; only what the work does not explain is scaled.
+    """
+    least, most = (0.0, 1.0) if cycles < timeline.period else (1.0, _MOST_EFFORT)
+    for _ in range(_HALVINGS if abs(cycles / timeline.period - 1) > _SAME else 0):
+        effort = (least + most) / 2
+        timeline, _clock = _timed(recording, target, effort)
+        least, most = (effort, most) if timeline.period < cycles * (1 - _SAME) else (least, effort)
+    return timeline.scaled(cycles / timeline.period, CUDA.machine_code)
+
+
+def _timed(recording: EventRecording, target: Target, effort: float) -> tuple[KernelTimeline, _Clock]:
+    lanes = recording.lanes()
+    clock = _Clock(recording, lanes, _device(target) or H100, effort)
     clock.run()
-    notes = [*_notes(recording)]
-    if device is None:
-        notes.append(f"irscope has no rates of {target}: those of the {H100.name} are used")
-    timeline = _timeline(clock, lanes, recording.depth, tuple(notes))
-    if len(recording.threads) > 1 or recording.branches:
-        return timeline, None
-    return timeline, _iteration_work(clock, timeline.steady, recording.threads[0].warps)
+    return _timeline(clock, lanes, recording.depth, tuple(_notes(recording, target))), clock
 
 
 def _device(target: Target) -> DeviceRates | None:
@@ -405,44 +440,19 @@ def _iteration_work(clock: _Clock, steady: tuple[int, int], warps: int) -> Itera
     return IterationWork(cycles["product"], cycles["copy"] + cycles["load"], cycles["read"], warps)
 
 
-def _scaled(timeline: KernelTimeline, factor: float) -> KernelTimeline:
-    """Return a timeline whose cycles are those of replayed machine code."""
-    spans = tuple(
-        replace(span, start=span.start * factor, end=span.end * factor, issued=span.issued * factor)
-        for span in timeline.spans
-    )
-    slacks = tuple(
-        replace(slack, in_flight=slack.in_flight * factor, needed=slack.needed * factor)
-        for slack in timeline.slacks
-    )
-    return replace(
-        timeline, spans=spans, slacks=slacks, period=timeline.period * factor, clock=CUDA.machine_code
-    )
-
-
-def _lanes(recording: EventRecording) -> Iterator[Lane]:
-    events = [event for thread in recording.threads for event in thread.events]
-    several = len(recording.threads) > 1
-    for thread in recording.threads:
-        if thread.name or not several:
-            yield Lane("warps", thread.name, thread.warps, thread.registers)
-    if any(event.asynchronous and event.kind != "product" for event in events):
-        yield Lane("copies")
-    if any(event.kind == "product" or "commit" in event.step.opcode for event in events):
-        yield Lane("tensor cores")
-
-
-def _notes(recording: EventRecording) -> Iterator[str]:
+def _notes(recording: EventRecording, target: Target) -> Iterator[str]:
     for hazard in recording.hazards[:_MOST_HAZARDS]:
         trace = "; ".join(hazard.trace)
         yield f"{hazard.kind}: {hazard.message}{f' ({trace})' if trace else ''}; `irscope lint` says more"
     if not recording.iterations:
         yield "no loop of the kernel loads data: all is shown once"
+    if _device(target) is None:
+        yield f"irscope has no rates of {target}: those of the {H100.name} are used"
 
 
 def _timeline(clock: _Clock, lanes: tuple[Lane, ...], depth: int, notes: tuple[str, ...]) -> KernelTimeline:
     spans = clock.spans
-    ends = _iteration_ends(spans)
+    ends = iteration_ends(spans)
     last = max(ends, default=0)
     # Short loops have no steady state: their last iterations are taken for it.
     steady = (depth, last - depth) if last > 2 * depth else (max(0, last - 1), last)
@@ -455,19 +465,6 @@ def _timeline(clock: _Clock, lanes: tuple[Lane, ...], depth: int, notes: tuple[s
         lanes, tuple(spans), tuple(clock.dependencies), tuple(_slacks(clock, steady)), steady, period,
         "ttgir", notes,
     )  # fmt: skip
-
-
-def _iteration_ends(spans: Sequence[Span]) -> Mapping[int, float]:
-    """Return when the products of each iteration end; without products, its copies or loads."""
-    kinds: tuple[tuple[SpanKind, ...], ...] = (("product",), ("copy", "load"))
-    for chosen in kinds:
-        ends: dict[int, float] = {}
-        for span in spans:
-            if span.kind in chosen and span.iteration >= 0:
-                ends[span.iteration] = max(ends.get(span.iteration, 0.0), span.end)
-        if ends:
-            return ends
-    return {}
 
 
 def _critical_path(clock: _Clock, steady: tuple[int, int]) -> Iterator[int]:

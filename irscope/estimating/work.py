@@ -462,9 +462,10 @@ def _replayed(
 ) -> float | None:
     """Return the cycles per iteration of the loop that has most products; None without one."""
     runs = machine_runs(code, np.ones(int(code.ptx_line.max(initial=0)) + 2))
-    cycles = np.zeros(len(code))
-    cycles[list(products)] = list(products.values())
-    by_loop = [float(cycles[runs.innermost == number].sum()) for number in range(len(runs.loops))]
+    by_loop = [0.0] * (len(runs.loops) + 1)
+    for index, cycles in products.items():
+        by_loop[runs.innermost[index]] += cycles
+    by_loop.pop()  # those outside of loops
     if not work.products or not any(by_loop):
         return None
     main = int(np.argmax(by_loop))

@@ -7,7 +7,8 @@ copies   a[2] <- 2 ..........| a[0] <- 3 ..........
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Literal
 
@@ -132,6 +133,18 @@ class KernelTimeline:
         following = [span.start for span in products if span.iteration == last + 1]
         return min(starts), min(following, default=max(ends))
 
+    def scaled(self, factor: float, clock: str) -> KernelTimeline:
+        """Return a timeline with all cycles times a factor, by another clock."""
+        spans = tuple(
+            replace(span, start=span.start * factor, end=span.end * factor, issued=span.issued * factor)
+            for span in self.spans
+        )
+        slacks = tuple(
+            replace(slack, in_flight=slack.in_flight * factor, needed=slack.needed * factor)
+            for slack in self.slacks
+        )
+        return replace(self, spans=spans, slacks=slacks, period=self.period * factor, clock=clock)
+
     def iterations_ahead(self) -> dict[str, int]:
         """Map each buffer, without slot, to how many iterations before its use its copy is issued.
 
@@ -150,3 +163,16 @@ class KernelTimeline:
 def without_slot(buffer: str) -> str:
     """Return the name of a buffer or barrier without its slot: "a" of "a[1]"."""
     return _SLOT.sub("", buffer)
+
+
+def iteration_ends(spans: Sequence[Span]) -> Mapping[int, float]:
+    """Return when the products of each iteration end; without products, its copies or loads."""
+    kinds: tuple[tuple[SpanKind, ...], ...] = (("product",), ("copy", "load"))
+    for chosen in kinds:
+        ends: dict[int, float] = {}
+        for span in spans:
+            if span.kind in chosen and span.iteration >= 0:
+                ends[span.iteration] = max(ends.get(span.iteration, 0.0), span.end)
+        if ends:
+            return ends
+    return {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from irscope.estimating.latency import Replay, ReplayInput
+from irscope.estimating.latency import PRODUCT_DRAIN, TENSOR_COPY, GroupReplay, Replay, ReplayInput
 from irscope.estimating.machine_code import OPCODES, MachineInstructions, machine_runs
 
 _CODES = {name: code for code, name in OPCODES.items()}
@@ -76,3 +78,44 @@ def test_copies_in_flight_hide_latency() -> None:
 
     times = [1.0, 64, 64, 64]
     assert _cycles(pipeline(0), 600, times) > 1.8 * _cycles(pipeline(2), 600, times)
+
+
+def _pace(code: MachineInstructions, groups: int, products: dict[int, float]) -> float:
+    runs = machine_runs(code, np.ones(9))
+    runs = replace(runs, times=np.ones(len(code)))
+    return GroupReplay(code, runs, ReplayInput(products, 4)).pace(runs.loops[0], 24, 500, groups)
+
+
+_PRODUCT_AND_WORK = (
+    ("HGMMA", {}),
+    ("WARPGROUP", {"groups": 0}),
+    *[("IADD3", {"stall": 4})] * 50,
+    ("BRA", {"target": 0}),
+    ("EXIT", {}),
+)
+
+
+def test_a_group_works_while_the_other_multiplies() -> None:
+    code = _code(*_PRODUCT_AND_WORK)
+    alone, both = (_pace(code, groups, {0: 200.0}) for groups in (1, 2))
+    assert alone == pytest.approx(200 + PRODUCT_DRAIN + 50 * 4, rel=0.02)
+    # Products of 200 cycles for each of the two fill the tensor cores, and the work of one is hidden.
+    assert alone <= both < 1.1 * alone
+
+
+def test_groups_wait_for_each_other_at_a_barrier() -> None:
+    code = _code(("BAR", {}), *_PRODUCT_AND_WORK[:-2], ("BRA", {"target": 0}), ("EXIT", {}))
+    alone, both = (_pace(code, groups, {1: 200.0}) for groups in (1, 2))
+    # Both multiply at once, so that the second waits for the first.
+    assert alone + 190 < both < alone + 220
+
+
+def test_groups_share_the_schedulers() -> None:
+    code = _code(*[("IADD3", {"stall": 1})] * 100, ("BRA", {"target": 0}), ("EXIT", {}))
+    assert _pace(code, 2, {}) == pytest.approx(2 * _pace(code, 1, {}), rel=0.03)
+
+
+def test_the_first_group_copies_for_all() -> None:
+    wait = ("SYNCS", {"groups": 0})
+    code = _code(("UTMALDG", {}), ("UTMALDG", {}), wait, ("BRA", {"target": 0}), ("EXIT", {}))
+    assert _pace(code, 2, {}) == pytest.approx(500 + TENSOR_COPY, rel=0.05)

@@ -21,7 +21,7 @@ from irscope.interpreting.events.machine import EventInterpreter
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size_in_bytes
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, UnansweredError
 from irscope.languages.document import Location
-from irscope.model.kernel_timeline import SpanKind, without_slot
+from irscope.model.kernel_timeline import Lane, SpanKind, without_slot
 
 _NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
 _MOST_TRIES, _MOST_ITERATIONS = 2, 32
@@ -98,6 +98,21 @@ class EventRecording:
                     for name in event.buffers:
                         slots[name.partition("[")[0]].add(name)
         return max((len(names) for names in slots.values()), default=1)
+
+    def lanes(self) -> tuple[Lane, ...]:
+        """Return the warps of each thread that has some, and the engines that they start."""
+        events = [event for thread in self.threads for event in thread.events]
+        several = len(self.threads) > 1
+        lanes = [
+            Lane("warps", thread.name, thread.warps, thread.registers)
+            for thread in self.threads
+            if thread.name or not several
+        ]
+        if any(event.asynchronous and event.kind != "product" for event in events):
+            lanes.append(Lane("copies"))
+        if any(event.kind == "product" or "commit" in event.step.opcode for event in events):
+            lanes.append(Lane("tensor cores"))
+        return tuple(lanes)
 
 
 def record_events(program: StageProgram, steady: int) -> EventRecording:
@@ -328,10 +343,8 @@ class EventRecorder:
         is_product = "dot" in step.opcode or "mma" in step.opcode or step.opcode == "ttng.tmem_copy"
         asynchronous = engine != THREAD
         kind: SpanKind = "write" if write else "read"
-        if is_product:
-            kind = "product"
-            # Automatic specialization makes products that the warps wait for at once.
-            asynchronous &= step.opcode != "ttng.warp_group_dot" or step.flag("isAsync")
+        if is_product:  # those of automatic specialization are waited for at once
+            kind, asynchronous = "product", step.opcode != "ttng.warp_group_dot" or step.flag("isAsync")
         elif asynchronous:
             kind = "copy" if write else "store"
         if kind == "copy" and any(origin.empty for origin in origins):
