@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -76,15 +77,7 @@ class Plot:
 
         `cursor` and `pair` are ids of the variant under the cursor, A and B.
         """
-        grid = [
-            [PlotCell("─", "grid") if row in self._labels else PlotCell() for _ in range(self._width)]
-            for row in range(self._rows + self._unknown)
-        ]
-        for number, series in enumerate(self.chart.series):
-            self._draw_line(grid, series, number)
-        for number, series in enumerate(self.chart.series):
-            for point in series.points:
-                self._put(grid, point, PlotCell(_PROBLEM, "problem") if point.trouble else _mark(number))
+        grid = [list(row) for row in self._unmarked]
         for point in self.chart.points:
             id_ = point.variant.id
             if id_ in pair:
@@ -95,7 +88,22 @@ class Plot:
             column, row = self._places[cursor]
             grid[row][max(column - 1, 0)] = PlotCell("[", "cursor")
             grid[row][min(column + 1, self._width - 1)] = PlotCell("]", "cursor")
-        return [*(self._with_label(row, cells) for row, cells in enumerate(grid)), *self._x_axis()]
+        return [*map(list.__add__, self._row_labels, grid), *self._axis_rows]
+
+    @cached_property
+    def _unmarked(self) -> list[list[PlotCell]]:
+        """The grid with the lines and points, without the cursor, A and B."""
+        ruler, blank = PlotCell("─", "grid"), PlotCell()
+        grid = [
+            [ruler if row in self._labels else blank] * self._width
+            for row in range(self._rows + self._unknown)
+        ]
+        for number, series in enumerate(self.chart.series):
+            self._draw_line(grid, series, number)
+        for number, series in enumerate(self.chart.series):
+            for point in series.points:
+                self._put(grid, point, PlotCell(_PROBLEM, "problem") if point.trouble else _mark(number))
+        return grid
 
     # Positions.
 
@@ -141,18 +149,16 @@ class Plot:
         bits = ord(old.text) - _BRAILLE if old.style == style else 0
         grid[y // 4][x // 2] = PlotCell(chr(_BRAILLE + (bits | _DOTS[x % 2][y % 4])), style)
 
-    def _with_label(self, row: int, cells: list[PlotCell]) -> list[PlotCell]:
-        """Return a row with its label on the left."""
-        label = self._labels.get(row, "")
-        if row == self._rows:
-            label = "?"
-        sign = "┤" if label else "│"
-        return [
-            PlotCell(character, "axis") for character in f"{label:>{self._left - 2}} {sign}"[-self._left :]
-        ] + cells
+    @cached_property
+    def _row_labels(self) -> list[list[PlotCell]]:
+        """The label on the left of each row."""
+        labels = [*map(self._labels.get, range(self._rows)), *["?"] * self._unknown]
+        texts = (f"{label or '':>{self._left - 2}} {'┤' if label else '│'}" for label in labels)
+        return [_axis_cells(text[-self._left :]) for text in texts]
 
-    def _x_axis(self) -> Iterator[list[PlotCell]]:
-        """Yield the axis, with a notch for each tick whose label has room, and the labels."""
+    @cached_property
+    def _axis_rows(self) -> list[list[PlotCell]]:
+        """The axis, with a notch for each tick whose label has room, and the labels."""
         line, labels = ["─"] * self._width, [" "] * self._width
         free = 0
         for tick, text in enumerate(self.chart.ticks):
@@ -165,8 +171,11 @@ class Plot:
                 labels[start : start + len(label)] = label
                 free = start + len(label) + 1
         edge = " " * (self._left - 1)
-        for text in (f"{edge}└{''.join(line)}", f"{edge} {''.join(labels)}"):
-            yield [PlotCell(character, "axis") for character in text]
+        return [_axis_cells(f"{edge}└{''.join(line)}"), _axis_cells(f"{edge} {''.join(labels)}")]
+
+
+def _axis_cells(text: str) -> list[PlotCell]:
+    return [PlotCell(character, "axis") for character in text]
 
 
 def _mark(number: int) -> PlotCell:

@@ -6,17 +6,16 @@ The panel of the chart.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from irscope.model import Variant
 from irscope.tui.bindings import LEAVE, KeyGroup, key
@@ -25,6 +24,7 @@ from irscope.tui.screens import OPEN_CHART
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
+from irscope.tui.widgets.line_view import Styled
 from irscope.workspace import Chart, FactTable, Point
 from irscope.workspace.charts import EACH, axes, chart, chartable_facts
 
@@ -38,7 +38,7 @@ class ChartBar(Bar):
     COMPONENT_CLASSES: ClassVar[set[str]] = {*STYLE_CLASSES, "fact", "name", "note", "value"}
 
 
-class ChartView(Widget, can_focus=True):
+class ChartView(Styled, can_focus=True):
     """A point per variant; one is under the cursor."""
 
     ALLOW_SELECT = False
@@ -87,13 +87,10 @@ class ChartView(Widget, can_focus=True):
         """Draws a line of the chart."""
         line = self._cells[y] if y < len(self._cells) else ()
         segments = [
-            Segment("".join(cell.text for cell in cells), self._style(style))
+            Segment("".join(cell.text for cell in cells), self.style(style) if style else self.base)
             for style, cells in groupby(line, key=lambda cell: cell.style)
         ]
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
-
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(name) if name else self.rich_style
+        return Strip(segments).adjust_cell_length(self.size.width, self.base)
 
     def _go_to(self, point: Point | None) -> None:
         if point is not None:
@@ -108,8 +105,10 @@ class ChartView(Widget, can_focus=True):
         self._draw()
 
     def _draw(self) -> None:
-        self._cells = self._plot.draw(self._cursor, self._pair) if self._plot else ()
-        self.refresh()
+        before, self._cells = self._cells, self._plot.draw(self._cursor, self._pair) if self._plot else ()
+        for y, (old, new) in enumerate(zip_longest(before, self._cells)):
+            if old != new:
+                self.refresh(Region(0, y, self.size.width, 1))
 
 
 # The facts to start with if none is chosen or it has no numbers: times on a GPU first.

@@ -17,7 +17,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from irscope.document.blocks import Line
 from irscope.document.terminal.document_text import text_lines
@@ -44,6 +43,7 @@ from irscope.tui.screens import OPEN_TIMELINE
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
+from irscope.tui.widgets.line_view import Styled
 from irscope.workspace import StageLine
 from irscope.workspace.timeline_text import lane_sentences
 
@@ -74,7 +74,7 @@ class _Row:
     track: Track | None = None
 
 
-class TimelineView(Widget, can_focus=True):
+class TimelineView(Styled, can_focus=True):
     """Rows of spans over a ruler; one span is under the cursor."""
 
     ALLOW_SELECT = False
@@ -297,15 +297,15 @@ class TimelineView(Widget, can_focus=True):
         if row.track is None:
             is_scale = callable(row.text)
             text = " " * label + row.text(scale) if callable(row.text) else row.text
-            style = self.get_component_rich_style(row.style) if row.style else self.rich_style
+            style = self.style(row.style) if row.style else self.base
             shown = text if is_scale else clipped(display_line(text), self.size.width)
             segments = [Segment(shown, style)]
         else:
             name = clipped(row.text if isinstance(row.text, str) else "", label - 1).ljust(label)
-            segments = [Segment(name, self.get_component_rich_style("label"))]
+            segments = [Segment(name, self.style("label"))]
             at_cursor = bool(self._tracks) and number == self._tracks[self._number]
             segments += self._track(row, row.track, scale, at_cursor)
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+        return Strip(segments).adjust_cell_length(self.size.width, self.base)
 
     def _track(self, row: _Row, track: Track, scale: Scale, at_cursor: bool) -> list[Segment]:
         """Return the spans of a row; marked are that under the cursor and those that it depends on."""
@@ -325,7 +325,7 @@ class TimelineView(Widget, can_focus=True):
         return [
             Segment(
                 "".join(text[column] for column in columns),
-                self.get_component_rich_style(style) if style else self.rich_style,
+                self.style(style) if style else self.base,
             )
             for style, columns in groupby(range(scale.width), styles.__getitem__)
         ]

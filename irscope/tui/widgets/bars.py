@@ -21,13 +21,13 @@ from textual.binding import ActiveBinding, Binding
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import Input
 
 from irscope.model.text import display_line
 from irscope.tui.paint import ELLIPSIS, cell, fitted
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets.diff_view import DiffView
+from irscope.tui.widgets.line_view import Styled
 from irscope.workspace import Detail, Workspace
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Label:
     action: str = ""
 
 
-class Bar(Widget):
+class Bar(Styled):
     """One line of labels, cut at the edge of the screen."""
 
     ALLOW_SELECT = False
@@ -71,10 +71,9 @@ class Bar(Widget):
         """Draws the labels."""
         width = self.size.width
         segments = [
-            Segment(display_line(label.text), self.get_component_rich_style(label.style))
-            for label in self.labels(width)
+            Segment(display_line(label.text), self.style(label.style)) for label in self.labels(width)
         ]
-        return Strip(fitted(segments, width, self.rich_style), width)
+        return Strip(fitted(segments, width, self.base), width)
 
     async def on_click(self, event: events.Click) -> None:
         """Run the action of the clicked label."""
@@ -257,7 +256,7 @@ class WrappedBar(Bar):
     def set_labels(self, labels: Sequence[Label]) -> None:
         """Show other labels, on as many lines as they need."""
         super().set_labels(labels)
-        self.refresh(layout=True)
+        self.refresh(layout=len(self._wrapped(self.size.width)) != self.size.height)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines."""
@@ -267,14 +266,11 @@ class WrappedBar(Bar):
         """Draws a line; the last one ends in an ellipsis if there are more than fit on the screen."""
         width = self.size.width
         lines = self._wrapped(width)
-        segments = [
-            Segment(text, self.get_component_rich_style(style))
-            for text, style in (lines[y] if y < len(lines) else ())
-        ]
+        segments = [Segment(text, self.style(style)) for text, style in (lines[y] if y < len(lines) else ())]
         if y == self.size.height - 1 and len(lines) > y + 1:
             more = Segment(f" {ELLIPSIS}", segments[-1].style)
-            return Strip(fitted([*segments, more], width, self.rich_style), width)
-        return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
+            return Strip(fitted([*segments, more], width, self.base), width)
+        return Strip(segments).adjust_cell_length(width, self.base).crop(0, width)
 
     def _wrapped(self, width: int) -> list[list[tuple[str, str]]]:
         """Return the labels as lines of pieces, each a text and its style class."""

@@ -5,20 +5,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import var
 from textual.strip import Strip
-from textual.widget import Widget
 
 from irscope.model.text import clipped, display_line
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.bars import WrappedBar
+from irscope.tui.widgets.line_view import Styled
 from irscope.workspace import Grid, GridCell
 
 _GROUPS = 8
@@ -29,6 +31,7 @@ _MARGIN = 5
 _GAP = 2
 # The fewest lines in which a pane is shown, cut.
 _LEAST_LINES = 6
+_BOLD = Style(bold=True)
 _STYLES = {f"cell--{group}{shade}" for group in (*range(_GROUPS), "equal") for shade in "ab"}
 
 
@@ -47,7 +50,7 @@ class GridSide:
     line: bool = False
 
 
-class GridView(Widget, can_focus=True):
+class GridView(Styled, can_focus=True):
     """The grids of one or two variants; the cursor is on the same element in all of them.
 
     `cursor` is a row and a column of elements; of a grid whose rows have names, of cells. Of a tensor with
@@ -77,6 +80,7 @@ class GridView(Widget, can_focus=True):
         self._sides = [[_Pane.from_grid(grid, side.line) for grid in side.grids] for side in sides]
         _arrange(self._sides, self._width, self.size.height - 1)
         self._follow()
+        self.refresh()
         self.post_message(self.CellMoved())
 
     def watch_cursor(self) -> None:
@@ -125,41 +129,42 @@ class GridView(Widget, can_focus=True):
             line: list[Segment] = []
             if y == 0:
                 text = clipped(display_line(heading), self._width - 1)
-                line.append(Segment(text, self.get_component_rich_style("title")))
+                line.append(Segment(text, self.style("title")))
             for pane in panes:
                 if 0 <= y - 1 - pane.y < pane.height:
-                    line = [*fitted(line, pane.x, self.rich_style), *self._line(pane, y - 1 - pane.y)]
-            segments += fitted(line, self._width, self.rich_style)
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+                    line = [*fitted(line, pane.x, self.base), *self._line(pane, y - 1 - pane.y)]
+            segments += fitted(line, self._width, self.base)
+        return Strip(segments).adjust_cell_length(self.size.width, self.base)
 
     def _line(self, pane: _Pane, y: int) -> list[Segment]:
         grid, end = pane.grid, pane.left + pane.page_columns
-        label = self.get_component_rich_style("label")
+        label = self.style("label")
         if y == 0:
-            return fitted([Segment(grid.title, label + Style(bold=True))], pane.width, self.rich_style)
+            return fitted([Segment(grid.title, label + _BOLD)], pane.width, self.base)
         if y == 1:
             names = grid.ruler(pane.size, slice(pane.left, end))
-            return fitted([Segment(" " * pane.margin + names, label)], pane.width, self.rich_style)
+            return fitted([Segment(" " * pane.margin + names, label)], pane.width, self.base)
         row = pane.top + y - _HEAD
         columns = range(pane.left, min(end, len(grid.columns)))
         line = [Segment(grid.rows[row].rjust(pane.margin - 1) + " ", label)]
-        line += [self._cell(pane, row, column) for column in columns]
-        return fitted(line, pane.width, self.rich_style)
+        cells = groupby((self._cell(pane, row, column) for column in columns), itemgetter(1))
+        line += [Segment("".join(text for text, _ in alike), style) for style, alike in cells]
+        return fitted(line, pane.width, self.base)
 
-    def _cell(self, pane: _Pane, row: int, column: int) -> Segment:
+    def _cell(self, pane: _Pane, row: int, column: int) -> tuple[str, Style]:
         cell, at_cursor = pane.grid.cells[row][column], (row, column) == (pane.row, pane.column)
-        style = self.rich_style if cell is None else self.cell_style(cell)
+        style = self.base if cell is None else self.cell_style(cell)
         if pane.compared and cell and cell.group >= 0:
-            style += Style(bold=True)  # also without colors, it differs from those that are equal
+            style += _BOLD  # also without colors, it differs from those that are equal
         if at_cursor:
-            style = self.get_component_rich_style("cell--cursor")
+            style = self.style("cell--cursor")
         text = cell.label if cell else "."
-        return Segment(text if pane.grid.compact else f" {text}".ljust(pane.size), style)
+        return text if pane.grid.compact else f" {text}".ljust(pane.size), style
 
     def cell_style(self, cell: GridCell) -> Style:
         """Return the colors of a cell's group."""
         group = "equal" if cell.group < 0 else str(cell.group % _GROUPS)
-        return self.get_component_rich_style(f"cell--{group}{'ab'[cell.shade % 2]}")
+        return self.style(f"cell--{group}{'ab'[cell.shade % 2]}")
 
     @property
     def _width(self) -> int:
@@ -167,10 +172,14 @@ class GridView(Widget, can_focus=True):
         return max(1, self.size.width // max(len(self._sides), 1))
 
     def _follow(self) -> None:
-        """Scroll each pane to the cell with the element under the cursor."""
+        """Scroll each pane to the cell with the element under the cursor, and draw what changes."""
         for pane in (pane for panes in self._sides for pane in panes):
+            before, scroll = pane.row, (pane.top, pane.left)
             pane.go_to(self.cursor)
-        self.refresh()
+            if scroll != (pane.top, pane.left):
+                self.refresh()
+            for row in {before, pane.row}:
+                self.refresh(Region(0, 1 + pane.y + _HEAD + row - pane.top, self.size.width, 1))
 
 
 @dataclass

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from irscope.model.text import display_line
 from irscope.tui.bindings import MOVE, KeyGroup
@@ -44,7 +45,57 @@ class PanelMessage(Message):
         return self.view
 
 
-class LineView(ScrollView, can_focus=True):
+class Styled(Widget):
+    """What draws lines with the styles of its component classes, which are computed once."""
+
+    def __init__(
+        self,
+        *children: Widget,
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002  Textual's name
+        classes: str | None = None,
+        disabled: bool = False,
+    ) -> None:
+        super().__init__(*children, name=name, id=id, classes=classes, disabled=disabled)
+        self._base: Style | None = None
+        self._inks: dict[str, Style] = {}
+        self._rich_styles: dict[tuple[str, ...], Style] = {}
+
+    @property
+    def base(self) -> Style:
+        """Return the widget's own style; cached, because computing it takes 0.2 ms."""
+        if self._base is None:
+            self._base = self.rich_style
+        return self._base
+
+    def notify_style_update(self) -> None:
+        """Drop cached styles after a change of theme or focus."""
+        super().notify_style_update()
+        self._base = None
+        self._inks.clear()
+        self._rich_styles.clear()
+
+    def style(self, *names: str) -> Style:
+        """Return the style of a component class, with the widget's background."""
+        if names not in self._rich_styles:
+            self._rich_styles[names] = self.get_component_rich_style(*names)
+        return self._rich_styles[names]
+
+    def ink(self, name: str) -> Style:
+        """Return the attributes that a component class itself sets, to add to another style."""
+        ink = self._inks.get(name)
+        if ink is None:
+            partial_style = self.get_component_rich_style(name, partial=True)
+            # A partial style lacks alpha: a tint of 20 % would be the whole color.
+            whole = self.get_component_rich_style(name)
+            ink = partial_style + Style(
+                color=partial_style.color and whole.color, bgcolor=partial_style.bgcolor and whole.bgcolor
+            )
+            self._inks[name] = ink
+        return ink
+
+
+class LineView(ScrollView, Styled, can_focus=True):
     """The base of the panels: moving the cursor, the mouse, and drawing single lines."""
 
     ALLOW_SELECT = False  # a click moves the cursor; with Shift, the terminal selects text
@@ -77,11 +128,8 @@ class LineView(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self._base: Style | None = None
         # The screen line at which the mouse holds the heading.
         self._grabbed = 0
-        self._inks: dict[str, Style] = {}
-        self._rich_styles: dict[tuple[str, ...], Style] = {}
         self._area: tuple[tuple[Size, bool], Size] | None = None
         # The lines on screen, if some take several screen lines: see `_places`.
         self._placed: tuple[tuple[int, int, int], list[_Place]] | None = None
@@ -270,39 +318,6 @@ class LineView(ScrollView, can_focus=True):
             self.refresh()
         else:
             self.refresh(Region(0, index - self.scroll_offset.y + HEADING, self.size.width, 1))
-
-    @property
-    def base(self) -> Style:
-        """Return the panel's own style; cached, because computing it takes 0.2 ms."""
-        if self._base is None:
-            self._base = self.rich_style
-        return self._base
-
-    def notify_style_update(self) -> None:
-        """Drop cached styles after a change of theme or focus."""
-        super().notify_style_update()
-        self._base = None
-        self._inks.clear()
-        self._rich_styles.clear()
-
-    def style(self, *names: str) -> Style:
-        """Return the style of a component class, with the panel's background."""
-        if names not in self._rich_styles:
-            self._rich_styles[names] = self.get_component_rich_style(*names)
-        return self._rich_styles[names]
-
-    def ink(self, name: str) -> Style:
-        """Return the attributes that a component class itself sets, to add to another style."""
-        ink = self._inks.get(name)
-        if ink is None:
-            partial_style = self.get_component_rich_style(name, partial=True)
-            # A partial style lacks alpha: a tint of 20 % would be the whole color.
-            whole = self.get_component_rich_style(name)
-            ink = partial_style + Style(
-                color=partial_style.color and whole.color, bgcolor=partial_style.bgcolor and whole.bgcolor
-            )
-            self._inks[name] = ink
-        return ink
 
     def bar(self, text: str, width: int) -> Strip:
         """Draw a heading of one text."""
