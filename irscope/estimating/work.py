@@ -17,9 +17,10 @@ from irscope.estimating.amd_machine_code import (
     matrix_work,
 )
 from irscope.estimating.constants import DeviceRates, shipped_fit
-from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_launch, prepared_program
+from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_launch
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
+from irscope.estimating.counting.steady_loops import prepared_program
 from irscope.estimating.latency import GroupReplay, Replay, ReplayInput
 from irscope.estimating.machine_code import (
     OPCODES,

@@ -10,8 +10,9 @@ import pytest
 
 from irscope.estimating.amd_machine_code import amd_code, matrix_work
 from irscope.estimating.constants import DEVICES, rates_of
-from irscope.estimating.counting.counts import LaunchCounts, count_launch, prepared_program
+from irscope.estimating.counting.counts import LaunchCounts, count_launch
 from irscope.estimating.counting.memory_requests import wavefronts
+from irscope.estimating.counting.steady_loops import prepared_program
 from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import AMD_UNITS
 from irscope.estimating.terms import Estimate

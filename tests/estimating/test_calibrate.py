@@ -26,8 +26,9 @@ _NAMES = (
 def _streaming(programs: int, bytes_each: int, resident: int) -> dict[str, float]:
     size = float(programs * bytes_each)
     return dict.fromkeys(_NAMES, 0.0) | {
-        "programs": float(programs), "ended programs": 0.0, "warps": 4.0, "resident": float(resident), "longest": 1.0, "size": 500.0,
-        "l1 bytes": 2e5, "instructions": bytes_each / 100, "unique bytes": size, "touched bytes": size,
+        "programs": float(programs), "ended programs": 0.0, "warps": 4.0, "longest": 1.0,
+        "resident": float(resident), "size": 500.0, "l1 bytes": 2e5,
+        "instructions": bytes_each / 100, "unique bytes": size, "touched bytes": size,
         "wave bytes": size, "wave footprint": min(size, 132.0 * resident * bytes_each),
         "load sectors": bytes_each / 32, "rounds": 1.0,
         **{f"again {bits}": 0.0 for bits in AGAIN}, **{f"far {bits}": 0.0 for bits in FAR},

@@ -8,7 +8,6 @@ their mean. What depends on data is stated as an assumption; what cannot be inte
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from math import prod
@@ -19,25 +18,20 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.interpreter import Interpreter, Run
 from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
-from irscope.estimating.counting.llvm_lowering import lowered
 from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARPS
 from irscope.estimating.counting.memory_traffic import AccessSectors, TensorTraffic, memory_traffic
 from irscope.estimating.counting.programs import (
+    Others,
     ProgramLengths,
     ProgramStarts,
     other_programs,
     sampled_programs,
 )
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.steady_loops import carried_registers, data_registers, deciding_loads
-from irscope.estimating.counting.translate import Space, Steps, Translator, constant
-from irscope.languages.ptx import parse
-from irscope.model import Launch, Target, Variant
-from irscope.model.process import cycles_not_collected
+from irscope.estimating.counting.steady_loops import PreparedProgram, data_registers, prepared_program
+from irscope.estimating.counting.translate import Space, constant
+from irscope.model import Launch, Variant
 from irscope.model.records import frozen
-from irscope.targets import HIP
-from irscope.targets.cuda_instructions import PTX
-from irscope.targets.hip_instructions import AMDGCN
 from irscope.targets.instructions import InstructionKind
 
 
@@ -168,67 +162,8 @@ _MOST_COMPARED = 2048
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
 # The programs of a launch that are interpreted.
 _FEWEST_PROGRAMS, _MOST_PROGRAMS = 4, 16
-# Preparations that are kept: Python's search for cycles visits all their objects again and again.
-_MOST_PREPARED, _MOST_PREPARED_TEXT = 32, 1_000_000
-
-
-class PreparedProgram:
-    """A PTX program with the tables that counting any of its launches needs."""
-
-    def __init__(self, program: PtxProgram) -> None:
-        self.program, document = program, program.document
-        self.steps: Steps = Translator(self.program).run()
-        self.steps.carried = carried_registers(self.program, self.steps)
-        self.steps.deciding = deciding_loads(self.steps)
-        self.scattered = data_registers(self.steps)
-        instructions, lines = self.program.instructions, document.lines
-        self.kinds = [
-            _kinds(instruction.opcode, lines[document.operations[instruction.index].line])
-            if _counted(instruction.opcode)
-            else ()
-            for instruction in instructions
-        ]
-
-
 # The numbers of a program in the grid.
 _ProgramId = tuple[int, int, int]
-
-_prepared: OrderedDict[str, PreparedProgram] = OrderedDict()
-
-
-def prepared_program(text: str, target: Target | None = None) -> PreparedProgram:
-    """Prepare a PTX text, or return its cached preparation, for further launches of a variant.
-
-    The text is LLVM IR if `target` is one of AMD.
-    """
-    prepared = _prepared.get(text)
-    if prepared is None:
-        with cycles_not_collected():
-            prepared = PreparedProgram(_program(text, target))
-        while _prepared and (
-            len(_prepared) >= _MOST_PREPARED or sum(map(len, _prepared)) + len(text) > _MOST_PREPARED_TEXT
-        ):
-            _prepared.popitem(last=False)
-    _prepared[text] = prepared
-    _prepared.move_to_end(text)
-    return prepared
-
-
-def _program(text: str, target: Target | None) -> PtxProgram:
-    """Read a PTX, or the LLVM IR of an AMD kernel."""
-    if target is None or target.backend != HIP.name:
-        return PtxProgram(parse(text))
-    ptx, lines = lowered(text)
-    banks = 64 if target.arch == "gfx950" else 32
-    return PtxProgram(parse(ptx), target.warp_size, banks, "LLVM IR", lines)
-
-
-def _kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
-    return AMDGCN.kinds(opcode, "") if opcode.startswith("v_") else PTX.kinds(opcode, line)
-
-
-def _counted(opcode: str) -> bool:
-    return opcode.partition(".")[0] not in ("mov", "add", "mul", "fma", "sub", "cvt", "selp", "setp")
 
 
 def count_launch(variant: Variant, launch: Launch, ptx: str) -> LaunchCounts:
@@ -380,27 +315,11 @@ class _LaunchCounter:
         self, interpreter: Interpreter, sampled: Sequence[_ProgramId], programs: int
     ) -> tuple[TensorTraffic, ...]:
         """Compute the memory traffic of one sampled program, and what others share."""
-        prepared, grid, run = self.prepared, self.grid, interpreter.run
+        prepared, run = self.prepared, interpreter.run
         examined = self._examined(run)
         program = sampled[examined]
         touches = (self._interpreted([program]) if examined else interpreter).touches
-        warps = self.warps if prepared.steps.specialized else 1
-        compared = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
-        ids = [
-            (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
-            for number in compared.numbers.tolist()
-        ]
-        values = self._values(ids, warps)
-        starts = ProgramStarts(prepared.program, prepared.steps, values, self.arguments, len(ids), warps)
-        starts.execute()
-        first_addresses: Mapping[int, Array] = starts.starts
-        working = starts.working()
-        if self.arguments.has_values and working[compared.own]:
-            compared = compared.among(working)
-            first_addresses = {
-                number: np.broadcast_to(start, (len(ids), 1))[working]
-                for number, start in starts.starts.items()
-            }
+        first_addresses, compared = self._shared(program)
         scattered, placed = self._data(run)
         accessed = [
             _accessed(
@@ -417,6 +336,26 @@ class _LaunchCounter:
             for copy, copies in zip(prepared.steps.copies, run.copies, strict=True)
         ]
         return memory_traffic(touches, accessed, self.arguments, first_addresses, compared, programs)
+
+    def _shared(self, program: _ProgramId) -> tuple[Mapping[int, Array], Others]:
+        """Return the first addresses of the programs that are compared with one, and which they are."""
+        steps, grid = self.prepared.steps, self.grid
+        warps = self.warps if steps.specialized else 1
+        compared = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
+        ids = [
+            (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
+            for number in compared.numbers.tolist()
+        ]
+        values = self._values(ids, warps)
+        starts = ProgramStarts(self.prepared.program, steps, values, self.arguments, len(ids), warps)
+        starts.execute()
+        working = starts.working()
+        if not (self.arguments.has_values and working[compared.own]):
+            return starts.starts, compared
+        first_addresses = {
+            number: np.broadcast_to(start, (len(ids), 1))[working] for number, start in starts.starts.items()
+        }
+        return first_addresses, compared.among(working)
 
     def _data(self, run: Run) -> tuple[frozenset[int], frozenset[int]]:
         """Return the registers that data decides, and those that integers of the launch decide alone.

@@ -10,10 +10,13 @@ is one iteration or, for the buffers of a pipeline, several. The iterations are 
 gives another result: its operands move linearly too. Values are then set to those after these iterations.
 
 The registers that a loop carries: those that an iteration writes and the next one reads first.
+
+A program with these and the other tables that counting needs, kept for further launches.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,11 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.counting.lanes import Array, Value, bits_of, unsigned
+from irscope.estimating.counting.llvm_lowering import lowered
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.translate import Space, Step, Steps
+from irscope.estimating.counting.translate import Space, Step, Steps, Translator
 from irscope.facts.registers.liveness import bits, effect, live_out
 from irscope.languages.control_flow import NONE, LoopTree
+from irscope.languages.ptx import parse
 from irscope.languages.registers import RegisterAccess
+from irscope.model import Target
+from irscope.model.process import cycles_not_collected
+from irscope.targets import HIP
+from irscope.targets.cuda_instructions import PTX
+from irscope.targets.hip_instructions import AMDGCN
+from irscope.targets.instructions import InstructionKind
 
 if TYPE_CHECKING:
     from irscope.estimating.counting.interpreter import Interpreter
@@ -351,3 +362,63 @@ def deciding_loads(steps: Steps) -> Mapping[int, frozenset[int]]:
         if mask := by_register.get(ending.condition, 0):
             decided[block] = frozenset(index for index, bit in loads.items() if mask >> bit & 1)
     return decided
+
+
+# Preparations that are kept: Python's search for cycles visits all their objects again and again.
+_MOST_PREPARED, _MOST_PREPARED_TEXT = 32, 1_000_000
+
+
+class PreparedProgram:
+    """A PTX program with the tables that counting any of its launches needs."""
+
+    def __init__(self, program: PtxProgram) -> None:
+        self.program, document = program, program.document
+        self.steps: Steps = Translator(self.program).run()
+        self.steps.carried = carried_registers(self.program, self.steps)
+        self.steps.deciding = deciding_loads(self.steps)
+        self.scattered = data_registers(self.steps)
+        instructions, lines = self.program.instructions, document.lines
+        self.kinds = [
+            _kinds(instruction.opcode, lines[document.operations[instruction.index].line])
+            if _counted(instruction.opcode)
+            else ()
+            for instruction in instructions
+        ]
+
+
+_prepared: OrderedDict[str, PreparedProgram] = OrderedDict()
+
+
+def prepared_program(text: str, target: Target | None = None) -> PreparedProgram:
+    """Prepare a PTX text, or return its cached preparation, for further launches of a variant.
+
+    The text is LLVM IR if `target` is one of AMD.
+    """
+    prepared = _prepared.get(text)
+    if prepared is None:
+        with cycles_not_collected():
+            prepared = PreparedProgram(_program(text, target))
+        while _prepared and (
+            len(_prepared) >= _MOST_PREPARED or sum(map(len, _prepared)) + len(text) > _MOST_PREPARED_TEXT
+        ):
+            _prepared.popitem(last=False)
+    _prepared[text] = prepared
+    _prepared.move_to_end(text)
+    return prepared
+
+
+def _program(text: str, target: Target | None) -> PtxProgram:
+    """Read a PTX, or the LLVM IR of an AMD kernel."""
+    if target is None or target.backend != HIP.name:
+        return PtxProgram(parse(text))
+    ptx, lines = lowered(text)
+    banks = 64 if target.arch == "gfx950" else 32
+    return PtxProgram(parse(ptx), target.warp_size, banks, "LLVM IR", lines)
+
+
+def _kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
+    return AMDGCN.kinds(opcode, "") if opcode.startswith("v_") else PTX.kinds(opcode, line)
+
+
+def _counted(opcode: str) -> bool:
+    return opcode.partition(".")[0] not in ("mov", "add", "mul", "fma", "sub", "cvt", "selp", "setp")

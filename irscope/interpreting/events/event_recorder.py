@@ -27,8 +27,7 @@ _NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
 _MOST_TRIES, _MOST_ITERATIONS = 2, 32
 _LOADS = ("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", "tt.atomic_cas")
 _STORES = ("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw")
-_DOTS = ("tt.dot", "tt.dot_scaled")
-_LOOPS = ("scf.for", "scf.while")
+_DOTS, _LOOPS = ("tt.dot", "tt.dot_scaled"), ("scf.for", "scf.while")
 # What gives registers another name, and needs not wait for them.
 _RENAMING = ("tt.trans", "tt.reshape", "tt.expand", "tt.broadcast")
 
@@ -103,11 +102,7 @@ class EventRecording:
         """Return the warps of each thread that has some, and the engines that they start."""
         events = [event for thread in self.threads for event in thread.events]
         several = len(self.threads) > 1
-        lanes = [
-            Lane("warps", thread.name, thread.warps, thread.registers)
-            for thread in self.threads
-            if thread.name or not several
-        ]
+        lanes = [Lane("warps", t.name, t.warps, t.registers) for t in self.threads if t.name or not several]
         if any(event.asynchronous and event.kind != "product" for event in events):
             lanes.append(Lane("copies"))
         if any(event.kind == "product" or "commit" in event.step.opcode for event in events):
