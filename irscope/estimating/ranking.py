@@ -147,7 +147,7 @@ def _places(settings: Sequence[Mapping[str, object]]) -> NDArray[np.float64]:
 # The typical error of an estimate that decides what an order loses, and a large share of a time.
 _LOSS_ERROR, _LARGE = 0.05, 0.2
 # The expected loss at which nothing more is measured, and that of a tenth at which a ranking is unsure.
-_NEGLIGIBLE, UNSURE = 0.01, 0.03
+_NEGLIGIBLE, UNSURE = 0.01, 0.05
 _FEWEST_MEASURED = 4
 _MEASURED_DEVICES = ("H100", "H200")
 

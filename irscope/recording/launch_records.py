@@ -51,7 +51,7 @@ def integer_values(
         (name, value)
         for name, value in arguments
         if (size := INTEGER_TYPES.get(str(getattr(value, "dtype", "")).removeprefix("torch.")))
-        and hasattr(value, "data_ptr")
+        and hasattr(value, "untyped_storage")
         and 0 < _elements(value) * size <= MOST_BYTES
     ]
     if not small or _is_capturing():

@@ -225,15 +225,9 @@ class _LaunchCounter:
             prepared.program, prepared.steps, self._values(compared, 1), self.arguments, len(compared)
         )
         run.execute()
-        working = np.flatnonzero(run.working())
-        if not len(working):
-            return compared[:most], 1.0
-        by_length = working[np.argsort(run.lengths()[working], kind="stable")]
-        count = min(most, len(working))
-        middles = (np.arange(count) + 0.5) * len(working) / count
-        # One of middle length first: its memory accesses are examined.
-        chosen = by_length[np.roll(middles.astype(np.int64), -(count // 2))]
-        return [compared[number] for number in chosen.tolist()], len(working) / len(compared)
+        chosen = run.representative(most)
+        share = float(run.working().mean()) or 1.0
+        return [compared[number] for number in chosen.tolist()], share
 
     def counts(self, sampled: Sequence[_ProgramId], working: float = 1.0) -> LaunchCounts:
         """Count the work of some programs of the grid; `working` is the share of those like them."""
@@ -349,13 +343,8 @@ class _LaunchCounter:
         values = self._values(ids, warps)
         starts = ProgramStarts(self.prepared.program, steps, values, self.arguments, len(ids), warps)
         starts.execute()
-        working = starts.working()
-        if not (self.arguments.has_values and working[compared.own]):
-            return starts.starts, compared
-        first_addresses = {
-            number: np.broadcast_to(start, (len(ids), 1))[working] for number, start in starts.starts.items()
-        }
-        return first_addresses, compared.among(working)
+        compared, first_addresses = starts.among_working(compared)
+        return first_addresses, compared
 
     def _data(self, run: Run) -> tuple[frozenset[int], frozenset[int]]:
         """Return the registers that data decides, and those that integers of the launch decide alone.

@@ -52,6 +52,15 @@ class ProgramStarts(Interpreter):
         ]
         return np.asarray(self.run.blocks[blocks].any(axis=0), bool)
 
+    def among_working(self, compared: Others) -> tuple[Others, Mapping[int, Array]]:
+        """Return those of the programs that work, with their first addresses; all without integers."""
+        working = self.working()
+        if not self.arguments.has_values or not working[compared.own]:
+            return compared, self.starts
+        everyone = self.programs, 1
+        starts = {number: np.broadcast_to(start, everyone)[working] for number, start in self.starts.items()}
+        return compared.among(working), starts
+
     def _works(self, access: Access) -> bool:
         reads = access.source or access
         return reads.space is Space.GLOBAL and self._number[id(reads)] not in self.run.known
@@ -142,10 +151,21 @@ class ProgramLengths(ProgramStarts):
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
         return Interpreter._leave(self, block, mask)
 
-    def lengths(self) -> Integers:
-        """Return how many instructions each program executes."""
+    def representative(self, most: int) -> Integers:
+        """Choose at most `most` of the programs that work; without any, the first ones.
+
+        They are those in the middle of equal parts of all, by how many instructions they execute. One of
+        middle length is first: its memory accesses are examined.
+        """
+        working = np.flatnonzero(self.working())
+        if not len(working):
+            return np.arange(min(most, self.programs))
         sizes = [block.end - block.start for block in self.program.tree.graph.blocks]
-        result: Integers = np.array(sizes) @ self.run.blocks
+        lengths = np.array(sizes) @ self.run.blocks
+        by_length = working[np.argsort(lengths[working], kind="stable")]
+        count = min(most, len(working))
+        middles = (np.arange(count) + 0.5) * len(working) / count
+        result: Integers = by_length[np.roll(middles.astype(np.int64), -(count // 2))]
         return result
 
 
