@@ -118,7 +118,7 @@ def test_the_machine_code_runs_as_often_as_the_llvm_ir_says(compiled: Compiled, 
     assert executed["VSTORE"] == sum(one.warps for one in accesses if one.name == "store")
 
 
-# From AMD's matrix instruction calculator: the cycles on the matrix core of one SIMD.
+# M x N x K by the peak rate of the type on the matrix core of one SIMD, from the data sheets.
 CYCLES = [
     ("gfx90a", "v_mfma_f32_32x32x8_f16", 64),
     ("gfx942", "v_mfma_f32_32x32x8_f16", 32),
