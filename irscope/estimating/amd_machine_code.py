@@ -4,8 +4,8 @@
     s_waitcnt vmcnt(1)                                   waits until one load is in flight
 
 The counts of a launch are those of the LLVM IR: a loop of the machine code runs as often as the loop of the
-LLVM IR that it was made of. Rates: AMD's ISA documents of CDNA 3 and 4 and RDNA 3 and 4, its Matrix
-Instruction Calculator (https://github.com/ROCm/amd_matrix_instruction_calculator), and its white papers.
+LLVM IR that it was made of. Matrix instructions take the time that the peak rates of the data sheets leave
+them; no AMD GPU was measured.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class _Columns:
 def matrix_work(opcode: str, arch: str) -> float:
     """Return the FP16 multiply-adds that take as long as a matrix instruction; 0 if it is none.
 
-    v_mfma_f32_32x32x8_f16: 8,192. On CDNA 4, only instructions that read 16 bytes of A per thread
-    reach the peak rate: those of CDNA 3 take as many cycles as they took there.
+    v_mfma_f32_32x32x8_f16: 8,192. On CDNA 4, only instructions that read 16 bytes of A per thread are
+    taken to reach the peak rate; those of CDNA 3 to take as many cycles as there.
     """
     shape = _SHAPE.search(opcode)
     if shape is None or not opcode.startswith(("v_mfma", "v_wmma", "v_smfmac", "v_swmmac")):

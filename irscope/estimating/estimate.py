@@ -295,26 +295,32 @@ def estimate_of(
     terms.append(Term(TAIL, times[limiting] * idle, words(_tail_text(work.numbers, device))))
     terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
     ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
-    limits = tuple(_limits(work, fit))
+    limits, unmeasured = tuple(_limits(work)), tuple(_unmeasured(fit))
     notes = (
         *limits,
         *(f"not counted: {text}" for text in work.counts.unknown),
         *work.counts.assumptions,
         *_places_of_atomics(work),
+        *unmeasured,
     )
     bound = TAIL if idle > 0.5 else words(limiting)
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
+    said = (*limits, *unmeasured)
     depends = work.counts.depends
-    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, limits, depends)
+    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, said, depends)
 
 
-def _limits(work: Work, fit: Fit) -> Iterator[str]:
-    """Say what the model does not know about this kind of kernel, or of GPU."""
+def _unmeasured(fit: Fit) -> Iterator[str]:
+    """Say that the constants of a GPU were not fitted to measurements."""
     if "assumed" in fit.provenance:
         yield (
             f"no {fit.device} GPU was measured: rates come from documents, other constants from the H100; "
             "compare configs rather than times, or correct them with `irscope pick --calibrate`"
         )
+
+
+def _limits(work: Work) -> Iterator[str]:
+    """Say what the model does not know about this kind of kernel."""
     if work.counts.depends:
         yield (
             f"?: depends on the values of {', '.join(work.counts.depends)}, which are not known: taken so "

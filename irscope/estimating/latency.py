@@ -28,7 +28,7 @@ from irscope.model import UserError
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
 # Microbenchmarking" (2024): shared memory 29; special functions and warp shuffles as on Volta and Ampere
 # (Z. Jia et al., 2018, table 4.1; H. Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture").
-# AMD's, of LDS and the scalar cache, are about those of CDNA 3 ("Testing AMD's Giant MI300X", 2024).
+# AMD's, of LDS and the scalar cache, are assumed: none was measured.
 LATENCIES = {
     "LDS": 29, "LDSM": 33, "STS": 20, "STSM": 20, "SHFL": 24, "MUFU": 22, "LDC": 30, "S2R": 25, "S2UR": 25,
     "F2I": 20, "I2F": 20, "F2F": 20, "DFMA": 48, "DADD": 48, "DMUL": 48, "DMMA": 40, "STG": 20, "STL": 20,

@@ -119,7 +119,7 @@ def test_the_machine_code_runs_as_often_as_the_llvm_ir_says(compiled: Compiled, 
     assert executed["VSTORE"] == sum(one.warps for one in accesses if one.name == "store")
 
 
-# From AMD's matrix instruction calculator: the cycles on the matrix core of one SIMD.
+# M x N x K by the peak rate of the type on the matrix core of one SIMD, from the data sheets.
 CYCLES = [
     ("gfx90a", "v_mfma_f32_32x32x8_f16", 64),
     ("gfx942", "v_mfma_f32_32x32x8_f16", 32),
@@ -237,3 +237,25 @@ def test_an_estimate_has_the_words_of_amd(compiled: Compiled) -> None:
     for line in (line for term in found.terms for line in term.evidence):
         shown = capture.document(variant, line.stage).lines[line.line]
         assert re.search(r"load|store|mfma|^\d+:|phi|br ", shown), shown
+
+
+@pytest.mark.parametrize("target", ["hip:gfx942", "cuda:80"])
+def test_descriptors_without_tma_are_pointers_with_shapes(compiled: Compiled, target: str) -> None:
+    block = "in blocks of [64, 64]"
+    arguments = (
+        ("a", f"tensordesc float16[256, 1024] {block}"),
+        ("b", f"tensordesc float16[256, 1024] {block}"),
+        ("c", f"tensordesc float16[256, 256] {block}"),
+        ("K", "1024"),
+    )
+    described = "tensordesc<fp16[64, 64]>"
+    config: dict[str, object] = {"BM": 64, "BN": 64, "BK": 64, "num_warps": 4, "num_stages": 2}
+    case: Case = (
+        Launch((4, 4), arguments),
+        ("described", f"{described}, {described}, {described}, i32:16", config),
+    )
+    found = counted(compiled, case, target)
+    assert found.unknown == ()
+    assert multiply_adds(found) == 64 * 64 * 1024
+    assert found.sectors("load", "copy") == 2 * 64 * 1024 * 2 / 32
+    assert unique_bytes(found)["c"] == 256 * 256 * 2
