@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from irscope.model import Toolchain, UserError, Variant
 from irscope.model.records import FrozenValue
@@ -27,10 +28,12 @@ from irscope.workspace import (
     Window,
     Workspace,
 )
-from irscope.workspace.device_matrix import DeviceMatrix
 from irscope.workspace.pair_ranking import rank_pairs
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
 from irscope.workspace.why_lines import reason_lines, worth_lines
+
+if TYPE_CHECKING:
+    from irscope.workspace.device_matrix import DeviceMatrix
 
 ALL, NONE = "all", "none"
 
