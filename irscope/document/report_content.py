@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from irscope.model import Toolchain, UserError, Variant
 from irscope.model.kernel_timeline import KernelTimeline
@@ -28,11 +29,13 @@ from irscope.workspace import (
     Window,
     Workspace,
 )
-from irscope.workspace.device_matrix import DeviceMatrix
 from irscope.workspace.pair_ranking import rank_pairs
 from irscope.workspace.timeline_text import pair_timelines
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
 from irscope.workspace.why_lines import reason_lines, worth_lines
+
+if TYPE_CHECKING:
+    from irscope.workspace.device_matrix import DeviceMatrix
 
 ALL, NONE = "all", "none"
 

@@ -20,7 +20,7 @@ from irscope.estimating.constants import DeviceRates
 from irscope.estimating.estimate import estimate
 from irscope.estimating.terms import ATOMICS, SPILLS, Estimate
 from irscope.facts.artifacts import VariantArtifacts
-from irscope.facts.duplicates import duplicate_groups
+from irscope.facts.duplicates import LAUNCH_FACTS, duplicate_groups
 from irscope.facts.fact import Facts, ReadStage
 from irscope.facts.measure import measure
 from irscope.facts.occupancy import launch_problem
@@ -285,7 +285,7 @@ def _duplicates(
     variants: Sequence[Variant], launches: Mapping[int, Launch | None], read: ReadVariant
 ) -> dict[int, tuple[str, str]]:
     """Find the variants whose machine code and launch equal those of an earlier one."""
-    facts: dict[int, Facts] = {v.id: measure(v, _stored(v, read(v))) for v in variants}
+    facts: dict[int, Facts] = {v.id: measure(v, _stored(v, read(v)), LAUNCH_FACTS) for v in variants}
     duplicates: dict[int, tuple[str, str]] = {}
     for group in duplicate_groups(variants, facts):
         first: dict[Launch | None, Variant] = {}

@@ -10,7 +10,7 @@ from irscope.model import Variant
 from irscope.model.records import frozen
 
 # Facts that a launch depends on, next to `Variant.launch_metadata`.
-_LAUNCH_FACTS = (CODE, REGISTERS, STACK, SHARED, THREADS)
+LAUNCH_FACTS = (CODE, REGISTERS, STACK, SHARED, THREADS)
 
 
 def duplicate_groups(variants: Sequence[Variant], facts: Mapping[int, Facts]) -> list[tuple[Variant, ...]]:
@@ -21,7 +21,7 @@ def duplicate_groups(variants: Sequence[Variant], facts: Mapping[int, Facts]) ->
     """
     by_identity: dict[tuple[object, ...], list[Variant]] = {}
     fact_rows = [facts.get(variant.id, {}) for variant in variants]
-    columns = columns_of(fact_rows, [kind.name for kind in _LAUNCH_FACTS])
+    columns = columns_of(fact_rows, [kind.name for kind in LAUNCH_FACTS])
     for variant, (code, *launch) in zip(variants, zip(*columns, strict=True), strict=True):
         if code is not None:
             identity = (variant.kernel.name, variant.target, code, *launch, *variant.launch_metadata)
@@ -39,7 +39,7 @@ def are_duplicates(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> bo
 
 
 def _launched_code(variant: Variant, facts: Facts) -> tuple[object, ...]:
-    launch = [value_of(facts, kind) for kind in _LAUNCH_FACTS]
+    launch = [value_of(facts, kind) for kind in LAUNCH_FACTS]
     return (variant.target, *launch, *variant.launch_metadata)
 
 

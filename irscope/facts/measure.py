@@ -5,7 +5,7 @@ Makes the rows of facts of a capture, which share their names and equal texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from irscope.facts.fact import Fact, FactKind, FactRow, FactValue, ReadStage
@@ -76,8 +76,8 @@ FACTS_VERSION = 5
 _VALUE_TYPES = (int, float, str, type(None))
 
 
-def measure(variant: Variant, read: ReadStage) -> dict[str, Fact]:
-    """Measure every fact that applies to the variant's backend, by name in table order.
+def measure(variant: Variant, read: ReadStage, only: Collection[FactKind] | None = None) -> dict[str, Fact]:
+    """Measure every fact that applies to the variant's backend, or `only` some, by name in table order.
 
     `read` returns a stage's content. A fact whose artifact is missing has the value None. Takes a
     few milliseconds: nothing is disassembled or parsed.
@@ -85,7 +85,8 @@ def measure(variant: Variant, read: ReadStage) -> dict[str, Fact]:
     from irscope.facts.artifacts import VariantArtifacts
 
     measurement = VariantArtifacts(variant, read)
-    measurements = ((kind, kind.measure(measurement)) for kind in kinds_for(variant.target.backend))
+    kinds = (kind for kind in kinds_for(variant.target.backend) if only is None or kind in only)
+    measurements = ((kind, kind.measure(measurement)) for kind in kinds)
     return {kind.name: Fact(kind, measured.value, measured.evidence) for kind, measured in measurements}
 
 

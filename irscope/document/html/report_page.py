@@ -12,7 +12,6 @@ from dataclasses import replace
 from importlib.resources import files
 
 from irscope import __version__
-from irscope.document.device_content import device_content
 from irscope.document.html.chart_svg import chart_payload, charts_anchor, fact_charts, has_charts
 from irscope.document.html.facts_table import facts_table
 from irscope.document.html.markup import Html, element, joined
@@ -224,10 +223,13 @@ def _section(
 
 def _devices(report: CaptureReport) -> list[Html]:
     """Return the section about other devices, if there is any."""
+    if not report.devices:
+        return []
+    from irscope.document.device_content import device_content
     from irscope.document.html.document_html import document_elements
 
     content = document_elements(device_content(report.devices))
-    return [element("section", element("h2", _DEVICES), *content, id="devices")] if report.devices else []
+    return [element("section", element("h2", _DEVICES), *content, id="devices")]
 
 
 def _omission(section: TableSection, shown: TableSection, charted: TableSection) -> list[Html]:

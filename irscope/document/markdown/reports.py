@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from irscope.document.comparison_content import pair_content
-from irscope.document.device_content import device_content
 from irscope.document.markdown.document_markdown import folded, markdown_lines, table_row
 from irscope.document.report_content import CaptureReport, PairReport
 from irscope.document.terminal.row_text import unified
@@ -119,6 +118,8 @@ def _devices(report: CaptureReport, room: int) -> list[str]:
     """Return the matrices of other devices, or that they are omitted, if they need more than `room`."""
     if not report.devices:
         return []
+    from irscope.document.device_content import device_content
+
     lines = ["", "## Other devices", "", *markdown_lines(device_content(report.devices))]
     fits = _size(lines) <= room
     return lines if fits else ["", "Other devices are omitted; irscope table --devices shows them."]
