@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from irscope.facts.source.map import SourceMap
 from irscope.languages.language import parse
 from irscope.tui.app import IrscopeApp
+from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import SourcePlace, Workspace
 from tests.tui import captures
@@ -88,6 +89,14 @@ async def test_inlined_code_is_counted_in_the_helper_and_at_its_call(traced: Irs
         assert counts[source(pilot).python.places.index(CALL)] > (0, 0)
 
 
+def highlighted_rows(view: DiffView) -> list[int]:
+    rows, row = list[int](), view.highlighted_row()
+    while row is not None:
+        rows.append(row)
+        row = view.highlighted_row(row)
+    return rows
+
+
 async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
     async with traced.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "S", "tab")
@@ -95,7 +104,7 @@ async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
         assert traced.focused is view
         view.cursor = view.python.places.index(DOT)
         await settled(pilot)
-        rows = texts(pilot).highlighted_rows()
+        rows = highlighted_rows(texts(pilot))
         assert texts(pilot).row in rows
         expected = SourceMap(parse(captures.stage("matmul_kernel", captures.LARGE, "ttgir").decode(), "mlir"))
         page = texts(pilot).page
@@ -106,7 +115,7 @@ async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
             visited.add(texts(pilot).row)
         assert visited == set(rows)
         await press(pilot, "S")
-        assert texts(pilot).highlighted_rows() == []
+        assert highlighted_rows(texts(pilot)) == []
         assert traced.focused is texts(pilot)
 
 
@@ -125,13 +134,13 @@ async def test_operations_of_a_line_in_every_stage(traced: IrscopeApp) -> None:
         assert "py45: ptx 25 ttgir 3 ttir 1" in drawn(work)
         await press(pilot, "tab", "enter")
         assert tab(pilot) == work.items[0].stage == "ttir"
-        assert texts(pilot).highlighted_rows()
+        assert highlighted_rows(texts(pilot))
 
 
 async def test_a_source_that_does_not_belong_to_the_stage(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "S", "G", "tab", "j", "enter")
-        assert texts(pilot).highlighted_rows() == []
+        assert highlighted_rows(texts(pilot)) == []
         await press(pilot, "1", "j", "x", "4", "5", "S", "S")
         assert app.is_running
 

@@ -114,8 +114,11 @@ class SourceMap:
 
     def counts(self, place: SourcePlace) -> Counter[str]:
         """Count the operations or instructions of each class that come from `place`."""
-        opcodes = (self._opcodes[index] for index in self._at.get(place, ()))
-        return Counter(self._language.instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
+        counts = Counter[str]()
+        for opcode, number in Counter(self._opcodes[index] for index in self._at.get(place, ())).items():
+            if opcode != OPAQUE:
+                counts[self._language.instruction_class(opcode)] += number
+        return counts
 
 
 @frozen

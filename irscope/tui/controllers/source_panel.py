@@ -47,11 +47,11 @@ class SourcePanelController(Controller):
     def go_to_next(self) -> None:
         """Goes to the next operation that came from the line of Python; wraps around."""
         texts = self._screen.texts
-        rows = texts.highlighted_rows()
-        if not rows:
+        first, below = texts.highlighted_row(), texts.highlighted_row(texts.row)
+        if first is None:
             self._screen.notify(f"Nothing in {self._screen.stage} came from this line")
             return
-        texts.go_to_row(next((row for row in rows if row > texts.row), rows[0]))
+        texts.go_to_row(first if below is None else below)
 
     def go_to_outcome(self) -> None:
         """Goes to the stage of the outcome under the cursor."""
@@ -73,9 +73,9 @@ class SourcePanelController(Controller):
             source_place = self._highlight_source(python, maps)
         screen.texts.highlight(*(maps.lines(source_place) if source_place else (frozenset(), frozenset())))
         if from_source:
-            rows = screen.texts.highlighted_rows()
-            if rows and screen.texts.row not in rows:
-                screen.texts.go_to_row(rows[0])
+            first, row = screen.texts.highlighted_row(), screen.texts.row
+            if first is not None and screen.texts.highlighted_row(row - 1) != row:
+                screen.texts.go_to_row(first)
         await self._list_outcomes(source_place)
 
     def _highlight_source(self, python: PythonSource, maps: SourceMaps) -> SourcePlace | None:

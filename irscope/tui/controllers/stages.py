@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
+from irscope.model.process import keep_from_search
 from irscope.tui.background import Background
 from irscope.tui.controllers import Controller
 from irscope.tui.pair_state import PairState
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 
 _START = (0, False)
+# A search for cycles among the objects of more rows takes longer than a key may: 0.1 s for 54,000.
+_MANY_ROWS = 10_000
 
 
 class StageController(Controller):
@@ -176,6 +179,8 @@ class StageController(Controller):
                 self._choosing = self._choosing and not is_opening
                 self.show(stage)
             self._update_tabs()
+            if diff is not None and len(diff.rows) > _MANY_ROWS:
+                keep_from_search()
         self._choosing = self._choosing and pair.growing
         if pair.single:
             return

@@ -116,10 +116,15 @@ class DiffView(PageView):
             self._highlighted = left, right
             self.redraw()
 
-    def highlighted_rows(self) -> list[int]:
-        """Return the rows of the highlighted lines, in order."""
-        sides = enumerate(self._highlighted)
-        return sorted({self._page.row_of(line, bool(side)) for side, lines in sides for line in lines})
+    def highlighted_row(self, after: int = -1) -> int | None:
+        """Return the first row below row `after` that has a highlighted line; None if there is none."""
+        rows = []
+        for right, lines in enumerate(self._highlighted):
+            above = self._page.line_before(after + 1, bool(right))
+            line = min((line for line in lines if line >= above), default=None)
+            if line is not None:
+                rows.append(self._page.row_of(line, bool(right)))
+        return min((row for row in rows if row > after), default=None)
 
     @property
     def located(self) -> bool:
