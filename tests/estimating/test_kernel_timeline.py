@@ -13,7 +13,7 @@ from irscope.model import Target
 from irscope.model.kernel_timeline import KernelTimeline, Span, without_slot
 from tests.estimating.conftest import Compiled
 from tests.truth.events.planted import stages
-from tests.truth.timelines.periods import NEAR, periods
+from tests.truth.timelines.periods import FOLDER, NEAR, misordered, periods
 
 _TARGETS = {"sm_80": "cuda:80", "sm_90": "cuda:90", "sm_100": "cuda:100"}
 _TEXTS = stages()
@@ -226,3 +226,11 @@ def test_cycles_per_iteration_are_near_those_of_a_gpu() -> None:
     for kernel in ("pointers", "descriptors", "specialized", "attention"):
         few, more = by_name[f"{kernel}-stages2"], by_name[f"{kernel}-stages3"]
         assert all(a > b for a, b in zip(few, more, strict=True))
+
+
+def test_cycles_and_order_of_events_of_loops_to_which_nothing_was_fitted() -> None:
+    loops = list(periods(FOLDER / "held_out.irscope", FOLDER / "held_out.jsonl"))
+    near = [abs(timeline.period / loop["cycles"] - 1) <= NEAR for loop, timeline in loops]
+    assert len(loops) == 25 and sum(near) >= 20
+    timed = [(loop, timeline) for loop, timeline in loops if "events" in loop]
+    assert len(timed) == 5 and not any(misordered(loop, timeline) for loop, timeline in timed)

@@ -134,7 +134,7 @@ SOLUTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "22a_rounds_twice.py": (("BLOCK_SIZE=1024", "BLOCK_SIZE=1024 --config enable_fp_fusion=False"),),
     "22b_whole_factors.py": (("tl.dot(a, b)", 'tl.dot(a, b, input_precision="ieee")'),),
-    "23a_pipeline.py": (("num_stages=2", "num_stages=4"),),
+    "23a_pipeline.py": (("num_stages=2", "num_stages=5"),),
     "23b_pipeline.py": (("num_stages=2", "num_stages=4"), ("BLOCK_K=64", "BLOCK_K=32")),
     "24a_specialize.py": (("0, K, BLOCK_K)", "0, K, BLOCK_K, warp_specialize=True)"),),
     "24b_split.py": (("num_stages=2", "num_stages=4"),),

@@ -66,7 +66,7 @@ async def test_the_filter_searches_every_section(tmp_path: Path) -> None:
         assert "fused_softmax.py" in drawn(view(pilot))
         assert "layer_norm.py" not in drawn(view(pilot))
         await press(pilot, "q")
-        assert "Lessons (22)" in drawn(view(pilot))
+        assert "Lessons (24)" in drawn(view(pilot))
         assert isinstance(app.screen, HomeScreen)
 
 
@@ -100,7 +100,7 @@ async def test_a_long_comparison_does_not_hold_up_the_lists(matmul: Path, tmp_pa
             async with asyncio.timeout(20):
                 while not app.screen.query(HomeView) or not view(pilot).entries(Section.SAMPLES):
                     await asyncio.sleep(0.01)
-            assert "Lessons (22)" in drawn(view(pilot))
+            assert "Lessons (24)" in drawn(view(pilot))
         finally:
             compared.set()
 

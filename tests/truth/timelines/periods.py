@@ -4,6 +4,7 @@
 
 `h200.jsonl` is what launches.py printed on an H200 under Triton 3.6, `h200.irscope` what `irscope run`
 recorded of it. Four constants of the clock were fitted to these: see irscope/estimating/timeline_clock.py.
+Nothing was fitted to `held_out.jsonl` and `held_out.irscope`, which are those of held_out.py.
 
 If events were timed (held_out.py), also says whether they come in the same order. Two events that are less
 than a twentieth of an iteration apart, computed or measured, come together.
