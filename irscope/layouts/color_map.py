@@ -102,11 +102,13 @@ def color_map(
     addresses: Addresses | None = None,
     plane: int = 0,
     part: tuple[range, range] | None = None,
+    described: bool = True,
 ) -> Grid:
     """Draw the map of a layout with `cell` elements per cell; `addresses` are those of a buffer.
 
     `plane` selects one of the matrices of a tensor with three dimensions. `part` are the rows and columns to
-    draw, None for all. Raises UnknownLayoutError.
+    draw, None for all. Unless `described`, cells have no descriptions; `KernelLayouts.element_text` makes
+    those, too. Raises UnknownLayoutError.
     """
     shape = layout.shape
     if prod(shape[-2:]) // prod(cell) > MAX_ELEMENTS:
@@ -115,10 +117,9 @@ def color_map(
     starts = part or _starts(shape, cell)
     elements = [[_element(shape, plane, row, column) for column in starts[1]] for row in starts[0]]
     values = [list(map(colors.value, line)) for line in elements]
-    if part is None:
-        describe = colors.describe
-    else:  # the registers of one period are few: each gets its own glyph
-        colors, describe = replace(colors, count=max(map(max, values)) + 1), _not_described
+    if part is not None:  # the registers of one period are few: each gets its own glyph
+        colors = replace(colors, count=max(map(max, values)) + 1)
+    describe = colors.describe if described else _not_described
     rows = []
     for line, line_values in zip(elements, values, strict=True):
         rows.append(tuple(map(partial(_cell, colors.step, describe), line, line_values)))
@@ -156,7 +157,7 @@ def _cell(step: int, describe: Callable[[Vector], str], element: Vector, value: 
 
 
 def _not_described(element: Vector) -> str:
-    """Leave out the description of an element, which `KernelLayouts.element_text` makes when it is asked."""
+    """Leave out the description of an element."""
     return ""
 
 

@@ -118,7 +118,9 @@ def with_equal_cells(grid: Grid, other: Grid) -> Grid:
     keys = iter(_keys(grid))
     rows = [
         tuple(
-            replace(cell, group=EQUAL) if cell and key in same else cell
+            GridCell(cell.label, EQUAL, cell.shade, cell.marked, cell.description, cell.value)
+            if cell and key in same
+            else cell
             for cell, key in zip(cells, keys, strict=False)
         )
         for cells in grid.cells

@@ -24,32 +24,32 @@ class Positions:
 
     def __init__(self, layout: LinearLayout) -> None:
         self._layout = layout
-        self._inputs = [name for name in _ORDER if name in layout.bases]
-        vectors = (vector for name in self._inputs for vector in layout.bases[name])
+        inputs = [name for name in _ORDER if name in layout.bases]
+        vectors = (vector for name in inputs for vector in layout.bases[name])
         inverse = Inverse([flat(vector, layout.shape) for vector in vectors])
         self._owners = ownership_summary(layout).owners if layout.in_registers else 1
-        self._bits = [
-            [inverse(flat(unit, layout.shape)) for unit in _units(layout.shape, dimension)]
+        self._along = [
+            _sums([inverse(flat(unit, layout.shape)) for unit in _units(layout.shape, dimension)])
             for dimension in range(len(layout.shape))
         ]
+        self._fields: dict[str, tuple[int, int]] = {}
+        shift = 0
+        for name in inputs:
+            self._fields[name] = shift, layout.size(name) - 1
+            shift += len(layout.bases[name])
 
     def value(self, name: str, element: Sequence[int]) -> int:
         """Return the value of an input. Raises UnknownLayoutError if no position holds the element."""
-        if name not in self._inputs:
+        if name not in self._fields:
             return 0
-        shift = sum(len(self._layout.bases[before]) for before in self._inputs[: self._inputs.index(name)])
-        return self._position(element) >> shift & (self._layout.size(name) - 1)
-
-    def _position(self, element: Sequence[int]) -> int:
-        """Return the values of all inputs in one number, the first one lowest."""
         position = 0
-        for index, units in zip(element, self._bits, strict=True):
-            for bit, unit in enumerate(units):
-                if index >> bit & 1:
-                    if unit is None:
-                        raise UnknownLayoutError("an element that no position holds")
-                    position ^= unit
-        return position
+        for index, along in zip(element, self._along, strict=True):
+            part = along[index]
+            if part is None:
+                raise UnknownLayoutError("an element that no position holds")
+            position ^= part
+        shift, mask = self._fields[name]
+        return position >> shift & mask
 
     def text(self, element: Sequence[int]) -> str:
         """Say where an element is: `warp 0 lane 14 (thread 14) register 1`, or its lane of tensor memory."""
@@ -61,6 +61,14 @@ class Positions:
         text = f"{block}warp {warp} lane {lane} (thread {thread}) register {register}"
         more = self._owners - 1
         return f"{text}, and {more} more thread{'s' if more > 1 else ''}" if more else text
+
+
+def _sums(units: Sequence[int | None]) -> list[int | None]:
+    """Return the exclusive or of the units at the bits of each number; None if a unit is None."""
+    sums: list[int | None] = [0]
+    for unit in units:
+        sums += [None if unit is None or other is None else other ^ unit for other in sums]
+    return sums
 
 
 def _units(shape: Vector, dimension: int) -> Iterator[Vector]:
