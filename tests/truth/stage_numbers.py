@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.truth.checkers import Check, both, checks, plural
+from tests.truth.checkers import Check, both, checks, grouped, plural
 from tests.truth.loop_numbers import LOOP, instructions_in, prologue_copies
 from tests.truth.recount import Side
 
@@ -32,6 +32,21 @@ def _deep(rest: str, line: int, a: Side, b: Side) -> Iterator[Check]:
     was, now, lost = found.groups()
     for said, side in ((lost or was or "1", a), ("1" if lost else now, b)):
         yield said, str(_depths(side).get(line, 1))
+
+
+@checks(
+    "in flight",
+    r"The (?:copy|load) of .* in line \d+: [\d,]+ -> (?P<b>[\d,]+) cycles in flight; (?P<needed>[\d,]+) are "
+    r"needed(?: in B, [\d,]+ in A)?: (?:.*\bB waits for (?P<waits>\d+(?:,\d{3})*)|.*).*",
+)
+def _in_flight(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
+    """What B waits for is what is missing. The cycles are a model's: tests/truth/timelines measured them."""
+    flight, needed, waits = (int((match[name] or "0").replace(",", "")) for name in ("b", "needed", "waits"))
+    missing = max(0, needed - flight)
+    yield (
+        match["waits"] or "hidden",
+        match["waits"] or "hidden" if abs(waits - missing) <= 1 else grouped(missing),
+    )
 
 
 @checks("loop spills", r"Spills inside .*: (?P<a>none|\d.*) -> (?P<b>none|\d.*)")
