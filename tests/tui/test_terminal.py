@@ -129,7 +129,7 @@ def test_home_screen_suspend_and_restore(matmul: Path, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "t", ["sh", "-c", shell])
     try:
         terminal.press(words, "Enter")
-        terminal.wait(lambda screen: "Captures in this folder (1)" in screen and "Lessons (22)" in screen)
+        terminal.wait(lambda screen: "Captures in this folder (1)" in screen and "Lessons (24)" in screen)
         terminal.press("Enter")
         terminal.wait(lambda screen: "BLOCK_M" in screen and "q back" in screen)
         terminal.press("2")
