@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -129,15 +129,16 @@ class DeferredCompilations:
 
     @never_raises
     def _launch(self, source: Any, recorded: RecordedCompilation | None, given: tuple[Any, ...]) -> None:
-        launches = self._launches.setdefault(recorded.number, set()) if recorded is not None else set()
+        launch = None
         with self._without_modes():  # to ask a tensor for its shape takes ten times as long with them
-            if recorded is not None and not launches:
-                self._keep_values(source, recorded, given)
-            launch = _simulated_launch(source.fn, given) if recorded is not None else None
+            if recorded is not None:
+                launches = self._launches.setdefault(recorded.number, set())
+                if not launches:
+                    self._keep_values(source, recorded, given)
+                if len(launches) < MOST_LAUNCHES:
+                    launch = _new_launch(source.fn, given, launches)
             self._on_writes(source.fn, given[9:])
-            if recorded is None or launch is None:
-                return
-        if launch not in launches and len(launches) < MOST_LAUNCHES:
+        if recorded is not None and launch is not None:
             launches.add(launch)
             self._recorder.send(LaunchRecorded(recorded.number, launch))
 
@@ -153,14 +154,19 @@ class DeferredCompilations:
             self._recorder.send(ValuesRecorded(recorded.number, values.file(launched=False)))
 
 
-def _simulated_launch(function: Any, given: tuple[Any, ...]) -> Launch:
-    """Return a launch, with the tensors to which nothing was written before it."""
+def _new_launch(function: Any, given: tuple[Any, ...], earlier: Collection[Launch]) -> Launch | None:
+    """Return a launch with its integers and the tensors to which nothing was written before it.
+
+    Returns None if it is among the earlier ones: reading the integers again would take long.
+    """
+    launch = launch_of(function, given, lambda tensor: False)
+    if launch in earlier:
+        return None
     if "torch" not in sys.modules:
-        return launch_of(function, given)
+        return launch
     from irscope.compiling.fake_cuda.tensor_tags import is_empty, unknown
 
     launch = launch_of(function, given, lambda tensor: not unknown(tensor))
-
     arguments = zip((parameter.name for parameter in function.params), given[9:], strict=False)
     tensors = [(name, tensor) for name, tensor in tensors_in(arguments) if hasattr(tensor, "untyped_storage")]
     return replace(launch, unwritten=tuple(name for name, tensor in tensors if is_empty(tensor)))

@@ -24,6 +24,8 @@ from irscope.languages.control_flow import NONE
 class ProgramStarts(Interpreter):
     """Interprets the first thread of `programs` programs, or of each of their `warps`."""
 
+    _follows_loops = False
+
     def __init__(
         self,
         program: PtxProgram,
@@ -31,10 +33,10 @@ class ProgramStarts(Interpreter):
         values: Mapping[int, Array],
         arguments: LaunchArguments,
         programs: int,
-        warps: int,
+        warps: int = 1,
     ) -> None:
         super().__init__(program, steps, values, arguments, programs, warps)
-        self._loops.tracing = False
+        self._loops.tracing = self._follows_loops and bool(program.tree.loops)
         self.starts: dict[int, Array] = {}
         self._stored_last: list[Value] = []
 
@@ -134,16 +136,7 @@ class ProgramStarts(Interpreter):
 class ProgramLengths(ProgramStarts):
     """Interprets the first thread of each program to its end, its loops included."""
 
-    def __init__(
-        self,
-        program: PtxProgram,
-        steps: Steps,
-        values: Mapping[int, Array],
-        arguments: LaunchArguments,
-        programs: int,
-    ) -> None:
-        super().__init__(program, steps, values, arguments, programs, 1)
-        self._loops.tracing = bool(program.tree.loops)
+    _follows_loops = True
 
     def _arrive(self, block: int, mask: Mask) -> None:
         self._loops.arrive(block, mask, self)

@@ -81,8 +81,9 @@ class DocumentView(ItemView[TextRow]):
 
 
 def _table_rows(table: Table, width: int) -> Iterator[TextRow]:
-    """Yield the rows of a table in `width` cells; the first one has the headings."""
+    """Yield the rows of a table in `width` cells; the first ones have the headings."""
     from irscope.document.terminal.document_text import text_lines  # most documents have no table
 
+    height = max(len(column.headings) for column in table.columns)
     for number, text in enumerate(text_lines([replace(table, gap=False)], width - _INDENT)):
-        yield TextRow([(" " * _INDENT + text, "" if number else "line--title")])
+        yield TextRow([(" " * _INDENT + text, "" if number >= height else "line--title")])
