@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 from irscope.learn.context import LessonContext, contexts_of
 from irscope.learn.lesson import Assertion, Exercise, Lesson
-from irscope.learn.sample_commands import COMMAND, docstring
+from irscope.learn.sample_commands import COMMAND
 from irscope.model import UserError
 from irscope.workspace import Workspace
 from irscope.workspace.conditions import parse_expectation, unmet
-
-_QUOTES = '"""'
 
 
 def failed_assertions(lesson: Lesson, capture: Workspace) -> Iterator[str]:
@@ -114,16 +112,14 @@ class Task:
     @property
     def content(self) -> str:
         """Return the file to begin with."""
-        text = self.exercise.file.read_text(encoding="utf-8")
-        if self.exercise.task:
-            text = f'r"""{self.exercise.task}"""{text.split(_QUOTES)[2]}'
+        text = f'r"""{self.exercise.task}"""\n\n{self.exercise.file.read_text(encoding="utf-8")}'
         return text.replace("irscope compile exercise.py", f"irscope compile {self.file}")
 
 
 def tasks(lesson: Lesson) -> Iterator[Task]:
     """Yield the tasks of a lesson, named exercise_03a.py, exercise_03b.py, ..."""
     for letter, exercise in zip("abcdefgh", lesson.exercises, strict=False):
-        title, _, text = (exercise.task or docstring(exercise.file)).partition("\n")
+        title, _, text = exercise.task.partition("\n")
         text = text.partition(COMMAND)[0].strip()
         yield Task(exercise, f"exercise_{lesson.number:02}{letter}.py", title.rstrip("."), text)
 

@@ -119,19 +119,18 @@ class LessonStep:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """A file for the learner to edit. Its docstring is the task and has the command that compiles it.
+    """A file for the learner to edit: a kernel of exercise_files/ after its task.
 
-    `file` is in exercise_files/. If another lesson has it too, `task` replaces its docstring. The
-    `goals` hold when the exercise is done, for variants `a` and `b`, which
-    may be the same; `hint` is Markdown.
+    `task` becomes the docstring of the file and has the command that compiles it. The `goals` hold
+    when the exercise is done, for variants `a` and `b`, which may be the same; `hint` is Markdown.
     """
 
     file: Path
+    task: str
     goals: tuple[Assertion, ...]
     hint: str
     a: str = "#1"
     b: str = "#1"
-    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +189,8 @@ def _sweep(table: dict[str, Any], lesson_file: Path) -> LessonSweep:
 
 def _exercise(table: dict[str, Any]) -> Exercise:
     goals = tuple(Assertion(**goal) for goal in table.pop("goals"))
-    return Exercise(_FOLDER.with_name("exercise_files") / table.pop("file"), goals, **table)
+    file = _FOLDER.with_name("exercise_files") / table.pop("file")
+    return Exercise(file, goals=goals, **table)
 
 
 def _measurements(table: dict[str, Any]) -> tuple[Measurement, ...]:

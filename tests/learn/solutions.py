@@ -65,87 +65,85 @@ _TWO_LOOPS = f"""    first = tl.program_id(0) * BLOCK_M
 {_STEP}"""
 
 SOLUTIONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "01a_multiply_and_add.py": (("x + y, mask", "2.0 * x + y, mask"),),
-    "01b_one_ttir.py": (("BLOCK_SIZE=512,1024", "BLOCK_SIZE=1024"), ("num_warps=4", "num_warps=4,8")),
-    "02a_two_elements.py": (("BLOCK_SIZE=1024", "BLOCK_SIZE=256"),),
-    "02b_one_layout.py": (("BLOCK_SIZE=128,256", "BLOCK_SIZE=1024,2048"),),
-    "03a_stride.py": (('i32:16, i32:16"', 'i32:16, 1"'),),
-    "03b_any_length.py": (("mask = offsets < n", "mask = offsets < n // 16 * 16"),),
-    "04a_spill.py": (("num_warps=4", "num_warps=16"),),
-    "04b_loop.py": (("BLOCK_SIZE=16384", "BLOCK_SIZE=1024"), (_LOAD, _LOOP)),
-    "05a_half.py": (("num_stages=4", "num_stages=2"),),
-    "05b_no_shared.py": (("num_warps=4", "num_warps=1"),),
-    "06a_pipeline.py": (("num_stages=1", "num_stages=3"),),
-    "06b_unroll.py": (("n_cols, BLOCK_SIZE)", "n_cols, BLOCK_SIZE, loop_unroll_factor=4)"),),
-    "07a_wgmma.py": (("BLOCK_M=32", "BLOCK_M=64"),),
-    "07b_tf32.py": (('"ieee"', '"tf32"'),),
-    "08a_compile.py": (
+    "01a": (("x + y, mask", "2.0 * x + y, mask"),),
+    "01b": (("BLOCK_SIZE=512,1024", "BLOCK_SIZE=1024"), ("num_warps=4", "num_warps=4,8")),
+    "02a": (("BLOCK_SIZE=1024", "BLOCK_SIZE=256"),),
+    "02b": (("BLOCK_SIZE=128,256", "BLOCK_SIZE=1024,2048"),),
+    "03a": (('i32:16, i32:16"', 'i32:16, 1"'),),
+    "03b": (("mask = offsets < n", "mask = offsets < n // 16 * 16"),),
+    "04a": (("num_warps=4", "num_warps=16"),),
+    "04b": (("BLOCK_SIZE=16384", "BLOCK_SIZE=1024"), (_LOAD, _LOOP)),
+    "05a": (("num_stages=4", "num_stages=2"),),
+    "05b": (("num_warps=4", "num_warps=1"),),
+    "06a": (("num_stages=1", "num_stages=3"),),
+    "06b": (("n_cols, BLOCK_SIZE)", "n_cols, BLOCK_SIZE, loop_unroll_factor=4)"),),
+    "07a": (("BLOCK_M=32", "BLOCK_M=64"),),
+    "07b": (('"ieee"', '"tf32"'),),
+    "08a": (
         ("n, block_size)", "n, block_size: tl.constexpr)"),
         (', i32:16, i32:16"', ', i32:16" --config block_size=1024'),
     ),
-    "08b_run_time_blocks.py": (
+    "08b": (
         ("n, BLOCK_SIZE", "n, blocks, BLOCK_SIZE"),
         ('i32:16"', 'i32:16, i32"'),
         (_COPY, _BLOCKS),
     ),
-    "09a_any_length.py": (("@triton.jit\n", '@triton.jit(do_not_specialize=["n"])\n'),),
-    "09b_debug_flag.py": (('tl.device_print("block size", ', 'tl.static_print("block size", '),),
-    "10a_identical.py": (("in range(0, K, BLOCK_K)", "in tl.range(0, K, BLOCK_K, num_stages=3)"),),
-    "10b_launchable.py": (("num_stages=5", "num_stages=4"),),
-    "11a_two_loops.py": ((_ONE_LOOP, _TWO_LOOPS),),
-    "11b_shared.py": (("num_stages=4", "num_stages=2"),),
-    "12a_late.py": tuple(zip(_EAGER, _LATE, strict=True)),
-    "12b_rows_per_warp.py": (("BLOCK_M=1 ", "BLOCK_M=4 "), ("BLOCK_N=512", "BLOCK_N=128")),
-    "13a_any_seed.py": (("@triton.jit\n", '@triton.jit(do_not_specialize=["seed"])\n'),),
-    "13b_rounds.py": (("tl.rand(seed, offsets)", "tl.rand(seed, offsets, n_rounds=7)"),),
-    "14a_descriptor.py": ((_POINTERS, _DESCRIPTORS),),
-    "14b_given_descriptor.py": (
+    "09a": (("@triton.jit\n", '@triton.jit(do_not_specialize=["n"])\n'),),
+    "09b": (('tl.device_print("block size", ', 'tl.static_print("block size", '),),
+    "10a": (("in range(0, K, BLOCK_K)", "in tl.range(0, K, BLOCK_K, num_stages=3)"),),
+    "10b": (("num_stages=5", "num_stages=4"),),
+    "11a": ((_ONE_LOOP, _TWO_LOOPS),),
+    "11b": (("num_stages=4", "num_stages=2"),),
+    "12a": tuple(zip(_EAGER, _LATE, strict=True)),
+    "12b": (("BLOCK_M=1 ", "BLOCK_M=4 "), ("BLOCK_N=512", "BLOCK_N=128")),
+    "13a": (("@triton.jit\n", '@triton.jit(do_not_specialize=["seed"])\n'),),
+    "13b": (("tl.rand(seed, offsets)", "tl.rand(seed, offsets, n_rounds=7)"),),
+    "14a": ((_POINTERS, _DESCRIPTORS),),
+    "14b": (
         ("x_ptr, out_ptr, M, N, BLOCK_M", "x, out, BLOCK_M"),
         (_MADE, ""),
         ("*fp16:16, *fp16:16, i32:16, i32:16", "tensordesc<fp16[64, 64]>, tensordesc<fp16[64, 64]>"),
     ),
-    "15a_persistent.py": ((_COPY, _PERSISTENT),),
-    "15b_flatten.py": (("tl.num_programs(0))", "tl.num_programs(0), flatten=True)"),),
-    "16a_specialize.py": (("0, K, BLOCK_K)", "0, K, BLOCK_K, warp_specialize=True)"),),
-    "16b_split.py": (
+    "15a": ((_COPY, _PERSISTENT),),
+    "15b": (("tl.num_programs(0))", "tl.num_programs(0), flatten=True)"),),
+    "16a": (("0, K, BLOCK_K)", "0, K, BLOCK_K, warp_specialize=True)"),),
+    "16b": (
         ("fp16[128, 64]", "fp16[64, 64]"),
         ("fp16[128, 128]", "fp16[64, 128]"),
         ("BLOCK_M=128", "BLOCK_M=64"),
         ("num_warps=8", "num_warps=4"),
     ),
-    "17a_halves.py": (
+    "17a": (
         ("[N, 1], [BLOCK_M, BLOCK_N])", "[N, 1], [BLOCK_M, BLOCK_N // 2])"),
         ("c.store([row, col], acc.to(tl.float16))", _HALVES),
     ),
-    "17b_four_stages.py": (("SUBTILES=1", "SUBTILES=2"),),
-    "18a_assertion.py": (("    offsets =", f"{_ASSERT}    offsets ="),),
-    "18b_no_print.py": (
+    "17b": (("SUBTILES=1", "SUBTILES=2"),),
+    "18a": (("    offsets =", f"{_ASSERT}    offsets ="),),
+    "18b": (
         ('tl.device_print("offset", offsets)', 'if pid == 0:\n        tl.device_print("program", pid)'),
     ),
-    "19a_gluon_width.py": (("[1], [32]", "[4], [32]"),),
-    "19b_gluon_order.py": (("[4, 1], [16, 2], [1, 4], [0, 1]", "[1, 4], [2, 16], [4, 1], [1, 0]"),),
-    "20a_hot_loop.py": (("num_warps=4", "num_warps=8"),),
-    "20b_two_blocks.py": (("num_stages=4", "num_stages=3"), ("num_warps=4", "num_warps=8")),
-    "21a_count_only.py": (("@triton.jit\n", '@triton.jit(do_not_specialize=["num_rows"])\n'),),
-    "21b_window.py": (
+    "19a": (("[1], [32]", "[4], [32]"),),
+    "19b": (("[4, 1], [16, 2], [1, 4], [0, 1]", "[1, 4], [2, 16], [4, 1], [1, 0]"),),
+    "20a": (("num_warps=4", "num_warps=8"),),
+    "20b": (("num_stages=4", "num_stages=3"), ("num_warps=4", "num_warps=8")),
+    "21a": (("@triton.jit\n", '@triton.jit(do_not_specialize=["num_rows"])\n'),),
+    "21b": (
         ("WINDOW: tl.constexpr", "WINDOW"),
         ('*i32:16"', '*i32:16, i32"'),
         (" --config WINDOW=100", ""),
     ),
-    "22a_rounds_twice.py": (("BLOCK_SIZE=1024", "BLOCK_SIZE=1024 --config enable_fp_fusion=False"),),
-    "22b_whole_factors.py": (("tl.dot(a, b)", 'tl.dot(a, b, input_precision="ieee")'),),
-    "23a_pipeline.py": (("num_stages=2", "num_stages=5"),),
-    "23b_pipeline.py": (("num_stages=2", "num_stages=4"), ("BLOCK_K=64", "BLOCK_K=32")),
-    "24a_specialize.py": (("0, K, BLOCK_K)", "0, K, BLOCK_K, warp_specialize=True)"),),
-    "24b_split.py": (("num_stages=2", "num_stages=4"),),
+    "22a": (("BLOCK_SIZE=1024", "BLOCK_SIZE=1024 --config enable_fp_fusion=False"),),
+    "22b": (("tl.dot(a, b)", 'tl.dot(a, b, input_precision="ieee")'),),
+    "23a": (("num_stages=2", "num_stages=5"),),
+    "23b": (("num_stages=2", "num_stages=4"), ("BLOCK_K=64", "BLOCK_K=32")),
+    "24a": (("0, K, BLOCK_K)", "0, K, BLOCK_K, warp_specialize=True)"),),
+    "24b": (("num_stages=2", "num_stages=4"),),
 }
 
 
 def solved(name: str, text: str) -> str:
     """The text of an exercise, exercise_01a.py, with its solution."""
-    letter = name.removeprefix("exercise_")[:3]
-    (solution,) = (changes for file, changes in SOLUTIONS.items() if file.startswith(letter))
-    for old, new in solution:
+    for old, new in SOLUTIONS[name.removeprefix("exercise_").removesuffix(".py")]:
         assert old in text, old
         text = text.replace(old, new)
     return text

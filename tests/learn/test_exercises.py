@@ -17,7 +17,7 @@ LESSONS = lessons()
 
 def test_each_lesson_has_two_exercises_with_hints_and_solutions():
     names = [task.file for lesson in LESSONS for task in tasks(lesson)]
-    assert names == [f"exercise_{name[:3]}.py" for name in sorted(SOLUTIONS)]
+    assert names == [f"exercise_{name}.py" for name in sorted(SOLUTIONS)]
     assert len(names) == 2 * len(LESSONS)
     for lesson in LESSONS:
         for task in tasks(lesson):
