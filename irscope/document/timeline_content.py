@@ -347,7 +347,7 @@ def legend(kinds: Iterable[str], width: int) -> list[str]:
     if "copy" in present:
         texts[1:1] = [" ".join(_HELD), "[1] slot of a buffer"]
     lines = [""]
-    for text in [*texts, "0 1 2 iteration of the data"]:
+    for text in [*texts, "0 1 2 iteration of the data", "critical: what decides the time"]:
         if len(f"{lines[-1]}   {text}") > width:
             lines.append("")
         lines[-1] += f"   {text}" if lines[-1] else text

@@ -102,8 +102,8 @@ class KernelTimeline:
 
     `steady` are the first and last iteration of the steady state, which take `period` cycles each; before
     them is the prologue, after them the epilogue. `clock` says where the cycles come from: "sass" (replayed
-    machine code) or "ttgir" (latencies of operations). `notes` say what is not shown and why; without spans,
-    they say why there is no timeline.
+    machine code) or "ttgir" (latencies of operations). `shared` is the shared memory of a block in bytes, 0
+    if unknown. `notes` say what is not shown and why; without spans, they say why there is no timeline.
     """
 
     lanes: tuple[Lane, ...] = ()
@@ -114,6 +114,7 @@ class KernelTimeline:
     period: float = 0.0
     clock: str = ""
     notes: tuple[str, ...] = ()
+    shared: int = 0
 
     @property
     def cycles(self) -> float:

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 # A wait that is shorter or longer by less, relative to what the copy needs, is no finding.
 _LITTLE = 0.1
 _NEEDED = (
-    "a copy needs what memory takes to answer, and its data to arrive behind those of the copies before it"
+    "a copy is in flight from its issue until the warps wait for it or use it; it needs what memory takes to "
+    "answer, and its data to arrive behind those of the copies before it"
 )
-
-
 _RATE = "hidden copies are waited for as well if memory delivers no faster: then more stages do not help"
 
 
@@ -75,7 +74,8 @@ def single_texts(timeline: KernelTimeline) -> list[str]:
         for (who, cause), cycles in _wait_cycles(timeline).items()
     ]
     period = f"an iteration takes {timeline.period:,.0f} cycles ({clock})"
-    return [period, *_ahead_texts(timeline), *_slack_texts(timeline), *waits, *_meaning(timeline)]
+    ahead = [*_ahead_texts(timeline), *_shared_texts(timeline)]
+    return [period, *ahead, *_slack_texts(timeline), *waits, *_meaning(timeline)]
 
 
 def pair_texts(a: KernelTimeline, b: KernelTimeline) -> list[str]:
@@ -87,7 +87,8 @@ def pair_texts(a: KernelTimeline, b: KernelTimeline) -> list[str]:
     for letter, one, other in (("B", b, a), ("A", a, b)):
         if (own := list(lane_sentences(one))) and not list(lane_sentences(other)):
             texts.append(f"only {letter} is specialized: {own[0]}")
-    return [*texts, *_ahead_texts(b, a), *_slack_texts(b, a), *_wait_changes(a, b), *_meaning(b)]
+    texts += [*_ahead_texts(b, a), *_shared_texts(b, a)]
+    return [*texts, *_slack_texts(b, a), *_wait_changes(a, b), *_meaning(b)]
 
 
 def _meaning(timeline: KernelTimeline) -> Iterator[str]:
@@ -107,6 +108,13 @@ def _ahead_texts(timeline: KernelTimeline, before: KernelTimeline | None = None)
     for text, alike in grouped(names, lambda name: (after[name], was.get(name, ""))).items():
         ahead = f"the copies of {' and '.join(alike)} are issued {text[0]}"
         yield f"{ahead} in B; {text[1]} in A" if before else ahead
+
+
+def _shared_texts(timeline: KernelTimeline, before: KernelTimeline | None = None) -> Iterator[str]:
+    """Say what the slots of copies cost: shared memory; with `before`, A, only if that differs."""
+    if timeline.shared and _distances(timeline) and (before is None or before.shared != timeline.shared):
+        sides = f" in B, {before.shared:,} in A" if before else ""
+        yield f"a block takes {timeline.shared:,} bytes of shared memory{sides}"
 
 
 def _distances(timeline: KernelTimeline) -> dict[str, str]:
@@ -153,13 +161,14 @@ def _needs(slack: Slack, other: Slack | None) -> str:
     text = f"the last {waited:,} are waited for" if waited else "hidden"
     needed = f"{slack.needed:,.0f} are needed"
     if other is not None:
-        if abs(slack.needed - other.needed) > _LITTLE * slack.needed:
-            needed += f" in B, {other.needed:,.0f} in A"
         waits = [(waited, "B"), (round(_waited(other)), "A")]
+        waited_for = any(cycles for cycles, _ in waits)
+        if abs(slack.needed - other.needed) > (0.5 if waited_for else _LITTLE * slack.needed):
+            needed += f" in B, {other.needed:,.0f} in A"
         texts = [
             f"{letter} waits for {cycles:,}" if cycles else f"hidden in {letter}" for cycles, letter in waits
         ]
-        text = ", ".join(texts) if any(cycles for cycles, _ in waits) else "hidden in both"
+        text = ", ".join(texts) if waited_for else "hidden in both"
     return f"{needed}: {text}"
 
 

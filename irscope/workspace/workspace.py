@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -422,7 +423,8 @@ class Workspace(StageReader):
             except UserError as error:
                 timelines[iterations] = KernelTimeline(notes=(f"no timeline: {error}",))
             else:
-                timelines[iterations] = kernel_timeline(document, artifacts, iterations)
+                timeline = kernel_timeline(document, artifacts, iterations)
+                timelines[iterations] = replace(timeline, shared=artifacts.count("shared") or 0)
         return timelines[iterations]
 
     def passes(self, variant: Variant) -> list[PassStep]:

@@ -31,7 +31,8 @@ from tests.timelines import pipelined, specialized
 from tests.tui import captures
 
 NEEDED = (
-    "a copy needs what memory takes to answer, and its data to arrive behind those of the copies before it"
+    "a copy is in flight from its issue until the warps wait for it or use it; it needs what memory takes to "
+    "answer, and its data to arrive behind those of the copies before it"
 )
 HOSTILE = "<b>\x1b[2J\u202e"
 
@@ -148,6 +149,9 @@ def test_the_sentences_of_a_pair_say_what_moved_what_is_hidden_and_what_waits() 
         "the warps wait no longer in B for the copy of b (158 cycles an iteration in A)",
         NEEDED,
     ]
+    assert "a block takes 65,536 bytes of shared memory in B, 32,768 in A" in pair_texts(
+        replace(pipelined(2), shared=32768), replace(pipelined(4), shared=65536)
+    )
     assert any("700 are needed: hidden in both" in text for text in pair_texts(pipelined(4), pipelined(4)))
     assert (
         "only B is specialized: default: 4 warps, 152 registers" in pair_texts(pipelined(2), specialized())[1]
