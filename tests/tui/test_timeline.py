@@ -62,6 +62,17 @@ async def test_below_the_last_row_are_the_sentences(app: IrscopeApp) -> None:
         assert drawn(view(pilot)).splitlines()[0].startswith("A #1")
 
 
+@pytest.mark.parametrize(
+    ("down", "up"), [("G", "g"), ("pagedown", "pageup"), ("ctrl+f", "ctrl+b"), ("ctrl+d", "ctrl+u")]
+)
+async def test_pages_lead_to_the_sentences_and_back(app: IrscopeApp, down: str, up: str) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "P", *[down] * 4)
+        assert "B compared with A" in drawn(view(pilot))
+        await press(pilot, *[up] * 4)
+        assert drawn(view(pilot)).splitlines()[0].startswith("A #1")
+
+
 async def test_a_variant_that_failed_says_why_it_has_no_timeline(app: IrscopeApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "shift+tab", "G", "b", "P")

@@ -170,15 +170,19 @@ class TimelineView(Styled, can_focus=True):
         self._follow()
 
     def move_lane(self, step: int) -> None:
-        """Move the cursor to another row, to the span there that starts next to its own.
+        """Move the cursor by rows, to the span there that starts next to its own.
 
         After the last row, scroll to what is below.
         """
-        span, number = self._span(), self._number + step
-        if span is not None and 0 <= number < len(self._tracks):
+        span, last = self._span(), len(self._tracks) - 1
+        number = max(0, min(self._number + step, last))
+        if span is not None and (step < 0 or number != self._number):
+            below, self._number = self._number + step - last, number
             self._go_to(number, span.start)
-        elif step > 0:
-            self._top = max(0, min(self._top + 1, len(self._rows) - self.size.height))
+        else:
+            below = step
+        if below > 0 or span is None:
+            self._top = max(0, min(self._top + below, len(self._rows) - self.size.height))
             self.refresh()
 
     def _go_to(self, number: int, cycle: float) -> None:
@@ -348,6 +352,12 @@ class TimelineScreen(DismissOnce[StageLine]):
                 key("h,left", "span(-1)", "Previous span"),
                 key("j,down", "lane(1)", "Row below; after the last one, what the picture says", "row"),
                 key("k,up", "lane(-1)", "Row above"),
+                key("pagedown,space,ctrl+f", "rows_down(1)", "Page down", name="page_down"),
+                key("pageup,ctrl+b", "rows_down(-1)", "Page up", name="page_up"),
+                key("ctrl+d", "rows_down(0.5)", "Half a page down", name="half_page(1)"),
+                key("ctrl+u", "rows_down(-0.5)", "Half a page up", name="half_page(-1)"),
+                key("g,home", "rows_down(-1000)", "First row", name="first"),
+                key("G,end", "rows_down(1000)", "What the picture says", name="last"),
                 key("+,=", "zoom_time(1)", "Zoom in; also with the mouse wheel", "zoom"),
                 key("-", "zoom_time(-1)", "Zoom out"),
                 key("z", "whole_time", "Show all cycles", "all"),
@@ -428,6 +438,10 @@ class TimelineScreen(DismissOnce[StageLine]):
     def action_lane(self, step: int) -> None:
         """Go to the next row."""
         self.view.move_lane(step)
+
+    def action_rows_down(self, pages: float) -> None:
+        """Move the cursor by pages."""
+        self.view.move_lane(int(pages * self.view.size.height))
 
     def action_zoom_time(self, step: int) -> None:
         """Show less time, larger, or more."""
