@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # A wait that is shorter or longer by less, relative to what the copy needs, is no finding.
 _LITTLE = 0.1
 _NEEDED = (
-    "a copy is in flight from its issue until the warps wait for it or use it; it needs what memory takes to "
+    "a copy is in flight from its issue until it is waited for or used; it needs what memory takes to "
     "answer, and its data to arrive behind those of the copies before it"
 )
 _RATE = "hidden copies are waited for as well if memory delivers no faster: then more stages do not help"

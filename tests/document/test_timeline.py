@@ -31,7 +31,7 @@ from tests.timelines import pipelined, specialized
 from tests.tui import captures
 
 NEEDED = (
-    "a copy is in flight from its issue until the warps wait for it or use it; it needs what memory takes to "
+    "a copy is in flight from its issue until it is waited for or used; it needs what memory takes to "
     "answer, and its data to arrive behind those of the copies before it"
 )
 HOSTILE = "<b>\x1b[2J\u202e"
