@@ -44,6 +44,13 @@ TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
 # from the last warp's arrival at a barrier until all go on.
 PRODUCT_DRAIN, BARRIER = 60.0, 20.0
 _WARM, _INNER = 6, 3  # passes that are replayed
+# Comparisons, minima, selections, logic, integer sums and conversions have 64 lanes of a multiprocessor, as
+# integer products have (CUDA C++ Programming Guide, "Arithmetic Instructions", 8.0 and 9.0): a warp occupies
+# them for two cycles. Which pipe an opcode has was read off the cycles that ptxas leaves between two of them.
+_HALF_RATE = 2
+_PIPES = dict.fromkeys(
+    (0x002, 0x007, 0x008, 0x009, 0x00B, 0x00C, 0x010, 0x011, 0x012, 0x016, 0x019, 0x01A, 0x01C, 0x03E), 0
+) | dict.fromkeys((0x024, 0x025, 0x027, 0x036), 1)
 # The limits of a replay. Each level of nesting triples the steps, so that a crafted cubin would never end. Of
 # 167 real kernels, the largest, with 24,000 instructions, takes 22,000 steps; none has more than two levels.
 _MOST_STEPS, _MOST_LEVELS = 1_000_000, 32
@@ -87,8 +94,9 @@ class _Units:
     way: float = 0.0
     shared: float = 0.0
     special: float = 0.0
-    # The schedulers, if the groups of warps do not run in step.
+    # The schedulers and the two pipes of half their rate, if the groups of warps do not run in step.
     issue: float = 0.0
+    pipes: list[float] = field(default_factory=lambda: [0.0, 0.0])
 
 
 @dataclass
@@ -317,6 +325,10 @@ class GroupReplay(Replay):
 
     _drain = PRODUCT_DRAIN
 
+    def __init__(self, code: MachineInstructions, runs: MachineRuns, given: ReplayInput) -> None:
+        super().__init__(code, runs, given)
+        self._pipes = [_PIPES.get(opcode, -1) for opcode in code.opcode.tolist()]
+
     def pace(self, loop: MachineLoop, passes: int, memory: float, count: int) -> float:
         """Return the cycles of a pass of `loop`, in the second half of so many passes by `count` groups.
 
@@ -349,6 +361,8 @@ class GroupReplay(Replay):
         """Let a group wait until its next instruction can issue; return False if that is now."""
         state, first = group.state, self._together[0]
         ready = max([state.units.issue, *(state.boards[board] for board in self._waits[at])])
+        if self._pipes[at] >= 0:
+            ready = max(ready, state.units.pipes[self._pipes[at]])
         if self._roles[at] == _SYNC and self._groups[at] >= 0 and first.position < self._end:
             missing = len(state.tensor_copies) < self._given.copies_per_wait
             if missing and first is not group and first not in self._arrived:
@@ -361,6 +375,8 @@ class GroupReplay(Replay):
         state, role = group.state, self._roles[at]
         group.issued = state.time
         state.units.issue = state.time + 1
+        if self._pipes[at] >= 0:
+            state.units.pipes[self._pipes[at]] = state.time + _HALF_RATE
         if role == _TMA and not group.first:
             state.time += self._stall[at]
             return
