@@ -11,9 +11,11 @@ replayed a few times and then repeated at the pace of its last passes.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from irscope.estimating.machine_code import (
     AMD_UNITS,
@@ -22,7 +24,11 @@ from irscope.estimating.machine_code import (
     MachineInstructions,
     MachineLoop,
     MachineRuns,
+    PartitionLoop,
+    machine_runs,
+    partition_loops,
 )
+from irscope.interpreting.events.event_order import PassStep
 from irscope.model import UserError
 
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
@@ -39,11 +45,14 @@ _SPECIAL = frozenset(("MUFU", "F2I", "I2F", "F2F"))
 _OTHER = 15
 _SHARED_ISSUE = 20  # until the operands of an access are read
 TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
+# Bytes per cycle that a multiprocessor takes from the TMA unit: nominal (Z. Jia et al., 2018); loops on an H200
+# take more than 48.
+PORT = 64.0
 # From the last multiply-add of a warp-group product until a wait for it ends (fitted to loops measured on an
 # H200, tests/truth/timelines: in attention with heads of 128, each instruction waits for the one before), and
 # from the last warp's arrival at a barrier until all go on.
 PRODUCT_DRAIN, BARRIER = 60.0, 20.0
-_WARM, _INNER = 6, 3  # passes that are replayed
+_WARM, _INNER, PASSES = 6, 3, 24  # passes that are replayed
 # Comparisons, minima, selections, logic, integer sums and conversions have 64 lanes of a multiprocessor, as
 # integer products have (CUDA C++ Programming Guide, "Arithmetic Instructions", 8.0 and 9.0): a warp occupies
 # them for two cycles. Which pipe an opcode has was read off the cycles that ptxas leaves between two of them.
@@ -305,14 +314,16 @@ class Replay:
         return time
 
 
-@dataclass
+@dataclass(eq=False)
 class _WarpGroup:
-    """Four warps that run in step, one on each scheduler."""
+    """Four warps that run in step, one on each scheduler; those of a partition run the same loop."""
 
     first: bool
     state: _State
+    loop: MachineLoop
     position: int = 0
     issued: float = 0.0  # when it last issued an instruction
+    arrived: bool = False  # at a barrier of its partition
     ends: list[float] = field(default_factory=list)  # those of its passes
 
 
@@ -334,42 +345,57 @@ class GroupReplay(Replay):
 
         What is around the loop is replayed once. Raises UserError if that takes too many steps.
         """
+        units = _Units()
+        groups = [_WarpGroup(not number, _State(units=units), loop) for number in range(count)]
+        return self._pace_of(groups, passes, memory)
+
+    def _pace_of(self, groups: list[_WarpGroup], passes: int, memory: float) -> float:
         self._memory = self._atomic = memory
         self._steps_left = _MOST_STEPS
-        units = _Units()
-        running = self._together = [_WarpGroup(not number, _State(units=units)) for number in range(count)]
-        self._arrived: list[_WarpGroup] = []
+        running, self._together = list(groups), groups
         while running:
             self._spend(1)
-            ready = (group for group in running if group not in self._arrived)
+            ready = [group for group in running if not (group.arrived or self._is_blocked(group))]
+            if not ready:
+                raise UserError("no estimate: its partitions wait for each other")
             group = min(ready, key=lambda item: (item.state.time, item.issued))
             at = group.position
             if self._is_early(at, group):
                 continue
             self._issue(at, group)
             group.position += 1
-            if at == loop.end:
+            if at == group.loop.end:
                 group.ends.append(group.state.time)
-                group.position = loop.start if len(group.ends) < passes else self._end
-            running = [item for item in running if item.position < self._end]
-            if running and len(self._arrived) == len(running):
-                self._release()
-        ends, half = self._together[0].ends, passes // 2
+                group.position = group.loop.start
+            if len(group.ends) == passes or group.position >= self._end:
+                running.remove(group)
+            self._release([other for other in running if other.loop is group.loop])
+        ends, half = groups[0].ends, passes // 2
         return (ends[-1] - ends[half - 1]) / (passes - half)
+
+    def _is_blocked(self, group: _WarpGroup) -> bool:
+        """Return True if nothing is known yet of what the next instruction of a group waits for."""
+        return False
 
     def _is_early(self, at: int, group: _WarpGroup) -> bool:
         """Let a group wait until its next instruction can issue; return False if that is now."""
-        state, first = group.state, self._together[0]
-        ready = max([state.units.issue, *(state.boards[board] for board in self._waits[at])])
+        state = group.state
+        ready = max(state.units.issue, self._ready(at, group))
+        ready = max([ready, *(state.boards[board] for board in self._waits[at])])
         if self._pipes[at] >= 0:
             ready = max(ready, state.units.pipes[self._pipes[at]])
-        if self._roles[at] == _SYNC and self._groups[at] >= 0 and first.position < self._end:
-            missing = len(state.tensor_copies) < self._given.copies_per_wait
-            if missing and first is not group and first not in self._arrived:
-                ready = max(ready, first.state.time + 1)
         early = ready > state.time
         state.time = max(state.time, ready)
         return early
+
+    def _ready(self, at: int, group: _WarpGroup) -> float:
+        """Return when others have done what a group waits for, or the next cycle in which that may be so."""
+        first = self._together[0]
+        if self._roles[at] == _SYNC and self._groups[at] >= 0 and len(first.ends) <= len(group.ends):
+            missing = len(group.state.tensor_copies) < self._given.copies_per_wait
+            if missing and first is not group and not first.arrived:
+                return first.state.time + 1
+        return 0.0
 
     def _issue(self, at: int, group: _WarpGroup) -> None:
         state, role = group.state, self._roles[at]
@@ -382,17 +408,81 @@ class GroupReplay(Replay):
             return
         self._step(at, state)
         if role == _TMA:
-            for other in self._together[1:]:
-                other.state.tensor_copies.append(state.tensor_copies[-1])
-        if role == _BARRIER:
-            self._arrived.append(group)
+            self._copied(at, group)
+        group.arrived = role == _BARRIER
 
-    def _release(self) -> None:
-        """Let all groups go on that wait for each other."""
-        time = max(group.state.time for group in self._arrived) + BARRIER
-        for group in self._arrived:
-            group.state.time = time
-        self._arrived = []
+    def _copied(self, at: int, group: _WarpGroup) -> None:
+        for other in self._together[1:]:
+            other.state.tensor_copies.append(group.state.tensor_copies[-1])
+
+    def _release(self, groups: Sequence[_WarpGroup]) -> None:
+        """Let the groups of a partition go on if all of them wait for each other."""
+        if groups and all(group.arrived for group in groups):
+            time = max(group.state.time for group in groups) + BARRIER
+            for group in groups:
+                group.state.time, group.arrived = time, False
+
+
+class PartitionReplay(GroupReplay):
+    """The pace of partitions with loops of their own, of which each waits for what others have done.
+
+    `needs`: the instructions for which a wait waits, and of how many passes ago.
+    """
+
+    _ended: dict[int, list[float]]
+
+    def pace_together(self, partitions: Sequence[PartitionLoop], passes: int, memory: float) -> float:
+        """Return the cycles of a pass of the first partition, in the second half of so many passes.
+
+        Raises UserError if partitions wait for each other for ever, or after too many steps.
+        """
+        units, self._ended = _Units(), defaultdict(list)
+        self._needs = {at: needs for partition in partitions for at, needs in partition.needs.items()}
+        groups = [
+            _WarpGroup(not number, _State(units=units), partition.loop, partition.loop.start)
+            for partition in partitions
+            for number in range(max(1, partition.warps // 4))
+        ]
+        return self._pace_of(groups, passes, memory)
+
+    def _needed(self, group: _WarpGroup) -> list[tuple[list[float], int]]:
+        needs = self._needs.get(group.position, ())
+        return [(self._ended[at], len(group.ends) - ago) for at, ago in needs if len(group.ends) >= ago]
+
+    def _is_blocked(self, group: _WarpGroup) -> bool:
+        return any(len(ends) <= number for ends, number in self._needed(group))
+
+    def _ready(self, at: int, group: _WarpGroup) -> float:
+        return max((ends[number] for ends, number in self._needed(group)), default=0.0)
+
+    def _issue(self, at: int, group: _WarpGroup) -> None:
+        super()._issue(at, group)
+        if self._roles[at] == _SYNC and self._groups[at] < 0 and group.first:
+            self._ended[at].append(group.issued)
+
+    def _copied(self, at: int, group: _WarpGroup) -> None:
+        self._ended[at].append(group.state.tensor_copies.pop())
+
+
+def partitions_pace(
+    code: MachineInstructions,
+    partitions: Sequence[tuple[int, Sequence[PassStep]]],
+    products: Mapping[int, float],
+    memory: float,
+) -> float:
+    """Return the cycles of a pass of partitions, whose warps and steps are given, side by side.
+
+    Products occupy the tensor cores for so many cycles per group. Raises UserError if there is no replay.
+    """
+    runs = machine_runs(code, np.ones(int(code.ptx_line.max(initial=0)) + 2))
+    found = partition_loops(code, runs, partitions)
+    inside = [at for item in found for at in range(item.loop.start, item.loop.end + 1)]
+    names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
+    waits = sum(names[at] == "WARPGROUP" and code.groups[at] >= 0 for at in inside)
+    transfers = {at: size / PORT for item in found for at, size in item.copies.items() if size}
+    each = sum(at in products for at in inside) // max(1, waits)
+    given = ReplayInput(products, transfers=transfers, products_per_group=max(1, each))
+    return PartitionReplay(code, runs, given).pace_together(found, PASSES, memory)
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:

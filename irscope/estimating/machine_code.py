@@ -38,6 +38,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from irscope.interpreting.events.event_order import PassStep
+from irscope.model import UserError
 from irscope.model.records import frozen
 from irscope.targets.elf import ElfSection, line_rows, sections
 
@@ -295,3 +297,61 @@ def _passes(
             candidates.sort()
             return candidates[len(candidates) * 3 // 4]
     return 1.0, 1
+
+
+@dataclass
+class PartitionLoop:
+    """The loop of a partition in machine code.
+
+    `steps` are the instructions that do what it does in a pass. `needs` are the instructions for which each
+    wait waits, and of how many passes ago, `copies` the bytes of those that copy.
+    """
+
+    loop: MachineLoop
+    warps: int
+    steps: Sequence[int]
+    needs: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    copies: Mapping[int, int] = field(default_factory=dict)
+
+
+def partition_loops(
+    code: MachineInstructions, runs: MachineRuns, partitions: Sequence[tuple[int, Sequence[PassStep]]]
+) -> list[PartitionLoop]:
+    """Find the loop of each partition: that which waits, copies, multiplies and arrives in the same order.
+
+    `partitions` are the warps of each, and what it does in a pass. Raises UserError if there is none.
+    """
+    loops = {number: _loop_steps(code, runs, number) for number in range(len(runs.loops))}
+    found: dict[int, PartitionLoop] = {}
+    for thread, (warps, steps) in enumerate(partitions):
+        kinds = [step.kind for step in steps]
+        number = next((number for number, inside in loops.items() if kinds == [*inside.values()]), -1)
+        if kinds and number < 0:
+            raise UserError("no estimate: the machine code has no loop of a partition")
+        if kinds:
+            found[thread] = PartitionLoop(runs.loops[number], warps, [*loops.pop(number)])
+    for thread, partition in found.items():
+        steps = partitions[thread][1]
+        partition.copies = {at: step.size for at, step in zip(partition.steps, steps, strict=True)}
+        partition.needs = {
+            at: [(found[other].steps[place], ago) for other, place, ago in step.needs]
+            for at, step in zip(partition.steps, steps, strict=True)
+        }
+    return [*found.values()]
+
+
+def _loop_steps(code: MachineInstructions, runs: MachineRuns, number: int) -> dict[int, str]:
+    """Return the instructions of a loop that wait, copy, arrive, or are the first of a product."""
+    steps: dict[int, str] = {}
+    loop, before = runs.loops[number], ""
+    for at in range(loop.start, loop.end + 1):
+        name = OPCODES.get(int(code.opcode[at]), "")
+        kind = "copy" if name == "UTMALDG" else "product" if name.endswith("GMMA") else ""
+        if name == "SYNCS":
+            kind = "arrive" if code.groups[at] < 0 else "wait"
+        if runs.innermost[at] != number or not kind:
+            continue
+        if kind != "product" or before != kind:
+            steps[at] = kind
+        before = kind
+    return steps

@@ -21,7 +21,7 @@ from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
 from irscope.estimating.counting.steady_loops import prepared_program
-from irscope.estimating.latency import GroupReplay, Replay, ReplayInput
+from irscope.estimating.latency import PASSES, GroupReplay, Replay, ReplayInput, partitions_pace
 from irscope.estimating.machine_code import (
     OPCODES,
     Floats,
@@ -31,6 +31,7 @@ from irscope.estimating.machine_code import (
     machine_runs,
 )
 from irscope.facts.artifacts import VariantArtifacts
+from irscope.interpreting.events.event_order import PassStep
 from irscope.model import Launch, UserError
 from irscope.model.process import cycles_not_collected
 from irscope.model.records import frozen
@@ -403,7 +404,6 @@ def _latency(
     return {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}
 
 
-_PASSES = 24
 _LOADS = ("LDG", "LDGSTS", "UTMALDG")
 _READS = ("LDS", "LDSM")
 
@@ -412,13 +412,15 @@ _READS = ("LDS", "LDSM")
 class IterationWork:
     """What all warps of a program do in an iteration, in cycles of the unit that does it.
 
-    `products` occupy the tensor cores, `transfers` the way from L2, `reads` shared memory.
+    `products` occupy the tensor cores, `transfers` the way from L2, `reads` shared memory. `partitions` are
+    their warps and what each does in a pass of its loop.
     """
 
     products: float
     transfers: float
     reads: float
     warps: int
+    partitions: Sequence[tuple[int, Sequence[PassStep]]]
 
 
 def steady_cycles(
@@ -437,7 +439,12 @@ def steady_cycles(
         return None
     ptx = artifacts.assembly.split("\n")
     code = with_products(code, ptx)
-    return _replayed(code, work, memory, _product_cycles(code, ptx, work.warps, device))
+    try:
+        if len(work.partitions) > 1:
+            return partitions_pace(code, work.partitions, _product_cycles(code, ptx, 4, device), memory)
+        return _replayed(code, work, memory, _product_cycles(code, ptx, work.warps, device))
+    except UserError:
+        return None
 
 
 def _product_cycles(
@@ -492,8 +499,5 @@ def _replayed(
         max(1, len(tensor_copies) // max(1, len(waits))),
         max(1, len(multiplying) // max(1, len(groups))),
     )
-    try:
-        replay = GroupReplay(code, replace(runs, times=np.ones(len(code))), given)
-        return replay.pace(runs.loops[main], _PASSES, memory, count) / iterations
-    except UserError:
-        return None
+    replay = GroupReplay(code, replace(runs, times=np.ones(len(code))), given)
+    return replay.pace(runs.loops[main], PASSES, memory, count) / iterations

@@ -7,7 +7,10 @@ one buffer conflict if the later one's thread does not have the bit of the earli
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,6 +42,11 @@ from irscope.interpreting.events.hazards import (
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue
 from irscope.interpreting.stage_program import Op
 
+if TYPE_CHECKING:
+    from irscope.interpreting.events.event_recorder import RecordedThread
+
+# What a thread does in a pass of its loop, in the order in which an operation that does several does them.
+_STEPS = ("wait", "copy", "product", "arrive")
 # Engines that read shared memory through the asynchronous proxy.
 _ASYNC_PROXY = (TMA, WGMMA, TCGEN05)
 
@@ -227,3 +235,62 @@ def _overlap(a: Buffer, b: Buffer) -> bool:
         return False
     contiguous = a.data.flags.c_contiguous and b.data.flags.c_contiguous
     return contiguous or bool(np.shares_memory(a.data, b.data))
+
+
+@dataclass(frozen=True, slots=True)
+class PassStep:
+    """What a thread does in each pass of its loop, and how many bytes it copies.
+
+    `needs` are what a wait waits for: thread, number of its step, and how many passes ago.
+    """
+
+    kind: str
+    size: int
+    needs: frozenset[tuple[int, int, int]]
+
+
+def loop_passes(threads: Sequence[RecordedThread]) -> tuple[tuple[int, tuple[PassStep, ...]], ...]:
+    """Return the warps of each thread, and what it does in a pass of its loop, in order.
+
+    What a wait needs is what it needed in each pass of the second half.
+    """
+    ends: dict[int, tuple[int, int, int]] = {}
+    waits: dict[tuple[int, int], list[tuple[int, list[int]]]] = defaultdict(list)
+    sizes: list[dict[tuple[int, int], int]] = []
+    for thread, recorded in enumerate(threads):
+        events = [
+            (event, (event.step.line, _STEPS.index(event.kind)))
+            for event in recorded.events
+            if event.kind in _STEPS and (event.kind != "wait" or event.barrier)
+        ]
+        counts = Counter(place for _, place in events)
+        # A guard may skip the first pass.
+        often = max(2, max(counts.values(), default=0) - 1)
+        steps = sorted(place for place, count in counts.items() if count >= often)
+        sizes.append(dict.fromkeys(steps, 0))
+        number, passed = len(steps), -1
+        for event, place in events:
+            if place not in sizes[-1]:
+                continue
+            passed += steps.index(place) <= number
+            number = steps.index(place)
+            sizes[-1][place] = event.size
+            if event.kind == "wait":
+                waits[thread, number].append((passed, event.needs))
+            elif event.kind != "product" and "expect" not in event.step.opcode:
+                ends[event.bit] = thread, number, passed
+    needs: dict[tuple[int, int], frozenset[tuple[int, int, int]]] = {}
+    for place, times in waits.items():
+        sources = [
+            frozenset((*ends[bit][:2], passed - ends[bit][2]) for bit in bits if bit in ends)
+            for passed, bits in times[len(times) // 2 : -1]
+        ]
+        needs[place] = frozenset.intersection(*sources) if sources else frozenset()
+    passes = []
+    for thread, (recorded, steps) in enumerate(zip(threads, sizes, strict=True)):
+        own = [
+            PassStep(_STEPS[kind], size, needs.get((thread, number), frozenset()))
+            for number, ((_, kind), size) in enumerate(steps.items())
+        ]
+        passes.append((recorded.warps, tuple(own)))
+    return tuple(passes)
