@@ -24,8 +24,7 @@ from irscope.estimating.machine_code import (
     MachineInstructions,
     MachineLoop,
     MachineRuns,
-    PartitionLoop,
-    machine_runs,
+    loops_of,
     partition_loops,
 )
 from irscope.interpreting.events.event_order import PassStep
@@ -45,8 +44,7 @@ _SPECIAL = frozenset(("MUFU", "F2I", "I2F", "F2F"))
 _OTHER = 15
 _SHARED_ISSUE = 20  # until the operands of an access are read
 TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
-# Bytes per cycle that a multiprocessor takes from the TMA unit: nominal (Z. Jia et al., 2018); loops on an H200
-# take more than 48.
+# Bytes per cycle that a multiprocessor takes from the TMA unit (nominal; Z. Jia et al., 2018).
 PORT = 64.0
 # From the last multiply-add of a warp-group product until a wait for it ends (fitted to loops measured on an
 # H200, tests/truth/timelines: in attention with heads of 128, each instruction waits for the one before), and
@@ -57,9 +55,9 @@ _WARM, _INNER, PASSES = 6, 3, 24  # passes that are replayed
 # integer products have (CUDA C++ Programming Guide, "Arithmetic Instructions", 8.0 and 9.0): a warp occupies
 # them for two cycles. Which pipe an opcode has was read off the cycles that ptxas leaves between two of them.
 _HALF_RATE = 2
-_PIPES = dict.fromkeys(
-    (0x002, 0x007, 0x008, 0x009, 0x00B, 0x00C, 0x010, 0x011, 0x012, 0x016, 0x019, 0x01A, 0x01C, 0x03E), 0
-) | dict.fromkeys((0x024, 0x025, 0x027, 0x036), 1)
+_PIPES = dict.fromkeys((0x002, *range(0x007, 0x01D), 0x03E), 0) | dict.fromkeys(
+    (0x024, 0x025, 0x027, 0x036), 1
+)
 # The limits of a replay. Each level of nesting triples the steps, so that a crafted cubin would never end. Of
 # 167 real kernels, the largest, with 24,000 instructions, takes 22,000 steps; none has more than two levels.
 _MOST_STEPS, _MOST_LEVELS = 1_000_000, 32
@@ -347,9 +345,10 @@ class GroupReplay(Replay):
         """
         units = _Units()
         groups = [_WarpGroup(not number, _State(units=units), loop) for number in range(count)]
-        return self._pace_of(groups, passes, memory)
+        return self.pace_of(groups, passes, memory)
 
-    def _pace_of(self, groups: list[_WarpGroup], passes: int, memory: float) -> float:
+    def pace_of(self, groups: list[_WarpGroup], passes: int, memory: float) -> float:
+        """Return the cycles of a pass of the first group, in the second half of so many passes."""
         self._memory = self._atomic = memory
         self._steps_left = _MOST_STEPS
         running, self._together = list(groups), groups
@@ -374,28 +373,26 @@ class GroupReplay(Replay):
         return (ends[-1] - ends[half - 1]) / (passes - half)
 
     def _is_blocked(self, group: _WarpGroup) -> bool:
-        """Return True if nothing is known yet of what the next instruction of a group waits for."""
-        return False
+        """Return True if nothing is known yet of the copies for which a group waits."""
+        at, first = group.position, self._together[0]
+        if (
+            self._roles[at] != _SYNC
+            or self._groups[at] < 0
+            or first.arrived
+            or len(first.ends) > len(group.ends)
+        ):
+            return False
+        return group is not first and len(group.state.tensor_copies) < self._given.copies_per_wait
 
     def _is_early(self, at: int, group: _WarpGroup) -> bool:
         """Let a group wait until its next instruction can issue; return False if that is now."""
-        state = group.state
-        ready = max(state.units.issue, self._ready(at, group))
-        ready = max([ready, *(state.boards[board] for board in self._waits[at])])
-        if self._pipes[at] >= 0:
-            ready = max(ready, state.units.pipes[self._pipes[at]])
+        state, pipe = group.state, self._pipes[at]
+        ready = max([state.units.issue, *(state.boards[board] for board in self._waits[at])])
+        if pipe >= 0:
+            ready = max(ready, state.units.pipes[pipe])
         early = ready > state.time
         state.time = max(state.time, ready)
         return early
-
-    def _ready(self, at: int, group: _WarpGroup) -> float:
-        """Return when others have done what a group waits for, or the next cycle in which that may be so."""
-        first = self._together[0]
-        if self._roles[at] == _SYNC and self._groups[at] >= 0 and len(first.ends) <= len(group.ends):
-            missing = len(group.state.tensor_copies) < self._given.copies_per_wait
-            if missing and first is not group and not first.arrived:
-                return first.state.time + 1
-        return 0.0
 
     def _issue(self, at: int, group: _WarpGroup) -> None:
         state, role = group.state, self._roles[at]
@@ -424,44 +421,28 @@ class GroupReplay(Replay):
 
 
 class PartitionReplay(GroupReplay):
-    """The pace of partitions with loops of their own, of which each waits for what others have done.
+    """The pace of partitions with loops of their own, of which each waits for what others have done."""
 
-    `needs`: the instructions for which a wait waits, and of how many passes ago.
-    """
-
-    _ended: dict[int, list[float]]
-
-    def pace_together(self, partitions: Sequence[PartitionLoop], passes: int, memory: float) -> float:
-        """Return the cycles of a pass of the first partition, in the second half of so many passes.
-
-        Raises UserError if partitions wait for each other for ever, or after too many steps.
-        """
-        units, self._ended = _Units(), defaultdict(list)
-        self._needs = {at: needs for partition in partitions for at, needs in partition.needs.items()}
-        groups = [
-            _WarpGroup(not number, _State(units=units), partition.loop, partition.loop.start)
-            for partition in partitions
-            for number in range(max(1, partition.warps // 4))
-        ]
-        return self._pace_of(groups, passes, memory)
+    # The instructions for which a wait waits, and of how many passes ago; when they did each.
+    needs: Mapping[int, Sequence[tuple[int, int]]]
+    ended: Mapping[int, list[float]]
 
     def _needed(self, group: _WarpGroup) -> list[tuple[list[float], int]]:
-        needs = self._needs.get(group.position, ())
-        return [(self._ended[at], len(group.ends) - ago) for at, ago in needs if len(group.ends) >= ago]
+        passed = len(group.ends)
+        needs = self.needs.get(group.position, ())
+        return [(self.ended[at], passed - ago) for at, ago in needs if passed >= ago]
 
     def _is_blocked(self, group: _WarpGroup) -> bool:
         return any(len(ends) <= number for ends, number in self._needed(group))
 
-    def _ready(self, at: int, group: _WarpGroup) -> float:
-        return max((ends[number] for ends, number in self._needed(group)), default=0.0)
-
     def _issue(self, at: int, group: _WarpGroup) -> None:
+        group.state.tensor_copies.extend(ends[number] for ends, number in self._needed(group))
         super()._issue(at, group)
-        if self._roles[at] == _SYNC and self._groups[at] < 0 and group.first:
-            self._ended[at].append(group.issued)
+        if self._roles[at] == _SYNC and group.first:
+            self.ended[at].append(group.issued)
 
     def _copied(self, at: int, group: _WarpGroup) -> None:
-        self._ended[at].append(group.state.tensor_copies.pop())
+        self.ended[at].append(group.state.tensor_copies.pop())
 
 
 def partitions_pace(
@@ -474,15 +455,23 @@ def partitions_pace(
 
     Products occupy the tensor cores for so many cycles per group. Raises UserError if there is no replay.
     """
-    runs = machine_runs(code, np.ones(int(code.ptx_line.max(initial=0)) + 2))
-    found = partition_loops(code, runs, partitions)
-    inside = [at for item in found for at in range(item.loop.start, item.loop.end + 1)]
-    names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
-    waits = sum(names[at] == "WARPGROUP" and code.groups[at] >= 0 for at in inside)
-    transfers = {at: size / PORT for item in found for at, size in item.copies.items() if size}
+    runs = MachineRuns(*loops_of(code), np.ones(len(code)))
+    loops = [*partition_loops(code, runs, partitions)]
+    inside = [at for loop, _ in loops for at in range(loop.start, loop.end + 1)]
+    waits = sum(_NAMES.get(code.opcode[at]) == "WARPGROUP" and code.groups[at] >= 0 for at in inside)
+    transfers: dict[int, float] = {}
+    needs: dict[int, list[tuple[int, int]]] = {}
+    units, groups = _Units(), []
+    for (warps, steps), (loop, places) in zip(partitions, loops, strict=True):
+        for at, step in zip(places, steps, strict=True):
+            transfers[at] = step.size / PORT
+            needs[at] = [(loops[other][1][number], ago) for other, number, ago in step.needs]
+        own = range(max(1, warps // 4))
+        groups += [_WarpGroup(not number, _State(units=units), loop, loop.start) for number in own]
     each = sum(at in products for at in inside) // max(1, waits)
-    given = ReplayInput(products, transfers=transfers, products_per_group=max(1, each))
-    return PartitionReplay(code, runs, given).pace_together(found, PASSES, memory)
+    replay = PartitionReplay(code, runs, ReplayInput(products, 4, transfers, {}, len(needs), max(1, each)))
+    replay.needs, replay.ended = needs, defaultdict(list)
+    return replay.pace_of(groups, PASSES, memory)
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:

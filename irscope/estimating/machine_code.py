@@ -31,7 +31,7 @@ several loops have copies (an unrolled loop and its remainder), the one with mos
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -63,6 +63,8 @@ OPCODES = {
     0x1A8: "ATOMG", 0x1A9: "ATOMG", 0x18A: "ATOM", 0x18C: "ATOMS", 0x18D: "ATOMS", 0x192: "MEMBAR",
     0x1C6: "FENCE",
 }  # fmt: skip
+# What an instruction does that partitions have in common with the TTGIR.
+_STEPS = {"SYNCS": "wait", "UTMALDG": "copy"}
 # The units of an AMD compute unit, under numbers that no opcode of NVIDIA has (see `amd_machine_code`).
 AMD_UNITS = dict(
     enumerate(
@@ -299,59 +301,28 @@ def _passes(
     return 1.0, 1
 
 
-@dataclass
-class PartitionLoop:
-    """The loop of a partition in machine code.
-
-    `steps` are the instructions that do what it does in a pass. `needs` are the instructions for which each
-    wait waits, and of how many passes ago, `copies` the bytes of those that copy.
-    """
-
-    loop: MachineLoop
-    warps: int
-    steps: Sequence[int]
-    needs: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
-    copies: Mapping[int, int] = field(default_factory=dict)
-
-
 def partition_loops(
     code: MachineInstructions, runs: MachineRuns, partitions: Sequence[tuple[int, Sequence[PassStep]]]
-) -> list[PartitionLoop]:
-    """Find the loop of each partition: that which waits, copies, multiplies and arrives in the same order.
+) -> Iterator[tuple[MachineLoop, list[int]]]:
+    """Yield the loop of each partition, and the instructions that do its steps, in the same order.
 
     `partitions` are the warps of each, and what it does in a pass. Raises UserError if there is none.
     """
-    loops = {number: _loop_steps(code, runs, number) for number in range(len(runs.loops))}
-    found: dict[int, PartitionLoop] = {}
-    for thread, (warps, steps) in enumerate(partitions):
-        kinds = [step.kind for step in steps]
-        number = next((number for number, inside in loops.items() if kinds == [*inside.values()]), -1)
-        if kinds and number < 0:
-            raise UserError("no estimate: the machine code has no loop of a partition")
-        if kinds:
-            found[thread] = PartitionLoop(runs.loops[number], warps, [*loops.pop(number)])
-    for thread, partition in found.items():
-        steps = partitions[thread][1]
-        partition.copies = {at: step.size for at, step in zip(partition.steps, steps, strict=True)}
-        partition.needs = {
-            at: [(found[other].steps[place], ago) for other, place, ago in step.needs]
-            for at, step in zip(partition.steps, steps, strict=True)
-        }
-    return [*found.values()]
-
-
-def _loop_steps(code: MachineInstructions, runs: MachineRuns, number: int) -> dict[int, str]:
-    """Return the instructions of a loop that wait, copy, arrive, or are the first of a product."""
-    steps: dict[int, str] = {}
-    loop, before = runs.loops[number], ""
-    for at in range(loop.start, loop.end + 1):
+    steps: list[dict[int, str]] = [{} for _ in (*runs.loops, None)]
+    before = ""
+    for at, loop in enumerate(runs.innermost.tolist()):
         name = OPCODES.get(int(code.opcode[at]), "")
-        kind = "copy" if name == "UTMALDG" else "product" if name.endswith("GMMA") else ""
-        if name == "SYNCS":
-            kind = "arrive" if code.groups[at] < 0 else "wait"
-        if runs.innermost[at] != number or not kind:
-            continue
-        if kind != "product" or before != kind:
-            steps[at] = kind
-        before = kind
-    return steps
+        kind = _STEPS.get(name, "product" if name.endswith("GMMA") else "")
+        if kind == "wait" and code.groups[at] < 0:
+            kind = "arrive"
+        # A product is several instructions.
+        if kind and (kind, before) != ("product", "product"):
+            steps[loop][at] = kind
+        before = kind or before
+    for _, wanted in partitions:
+        kinds = [step.kind for step in wanted]
+        number = next((n for n, found in enumerate(steps) if kinds == [*found.values()]), -1)
+        if number < 0:
+            raise UserError("no estimate: the machine code has no loop of a partition")
+        yield runs.loops[number], [*steps[number]]
+        steps[number] = {}

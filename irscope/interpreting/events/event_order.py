@@ -7,8 +7,8 @@ one buffer conflict if the later one's thread does not have the bit of the earli
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,9 +43,9 @@ from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue
 from irscope.interpreting.stage_program import Op
 
 if TYPE_CHECKING:
-    from irscope.interpreting.events.event_recorder import RecordedThread
+    from irscope.interpreting.events.event_recorder import RecordedEvent, RecordedThread
 
-# What a thread does in a pass of its loop, in the order in which an operation that does several does them.
+# What a thread does in a pass of its loop; a wait for something else than a barrier is none.
 _STEPS = ("wait", "copy", "product", "arrive")
 # Engines that read shared memory through the asynchronous proxy.
 _ASYNC_PROXY = (TMA, WGMMA, TCGEN05)
@@ -246,51 +246,44 @@ class PassStep:
 
     kind: str
     size: int
-    needs: frozenset[tuple[int, int, int]]
+    needs: list[tuple[int, int, int]]
 
 
-def loop_passes(threads: Sequence[RecordedThread]) -> tuple[tuple[int, tuple[PassStep, ...]], ...]:
-    """Return the warps of each thread, and what it does in a pass of its loop, in order.
-
-    What a wait needs is what it needed in each pass of the second half.
-    """
+def loop_passes(threads: Sequence[RecordedThread]) -> list[tuple[int, list[PassStep]]]:
+    """Return the warps of each thread that waits for barriers, and what it does in a pass of its loop."""
     ends: dict[int, tuple[int, int, int]] = {}
-    waits: dict[tuple[int, int], list[tuple[int, list[int]]]] = defaultdict(list)
-    sizes: list[dict[tuple[int, int], int]] = []
-    for thread, recorded in enumerate(threads):
-        events = [
-            (event, (event.step.line, _STEPS.index(event.kind)))
-            for event in recorded.events
-            if event.kind in _STEPS and (event.kind != "wait" or event.barrier)
-        ]
-        counts = Counter(place for _, place in events)
+    middles: list[tuple[int, int, dict[int, RecordedEvent]]] = []
+    for thread in threads:
+        events = [event for event in thread.events if event.kind in _STEPS[not event.barrier :]]
+        counts = Counter(map(_place, events))
+        often = max(counts.values(), default=0)
         # A guard may skip the first pass.
-        often = max(2, max(counts.values(), default=0) - 1)
-        steps = sorted(place for place, count in counts.items() if count >= often)
-        sizes.append(dict.fromkeys(steps, 0))
-        number, passed = len(steps), -1
-        for event, place in events:
-            if place not in sizes[-1]:
+        places = sorted(place for place, count in counts.items() if count >= often - 1)
+        if not any(event.kind == "wait" for event in events):
+            continue
+        number, passed, middle = len(places), -1, {}
+        for event in events:
+            if _place(event) not in places:
                 continue
-            passed += steps.index(place) <= number
-            number = steps.index(place)
-            sizes[-1][place] = event.size
-            if event.kind == "wait":
-                waits[thread, number].append((passed, event.needs))
-            elif event.kind != "product" and "expect" not in event.step.opcode:
-                ends[event.bit] = thread, number, passed
-    needs: dict[tuple[int, int], frozenset[tuple[int, int, int]]] = {}
-    for place, times in waits.items():
-        sources = [
-            frozenset((*ends[bit][:2], passed - ends[bit][2]) for bit in bits if bit in ends)
-            for passed, bits in times[len(times) // 2 : -1]
-        ]
-        needs[place] = frozenset.intersection(*sources) if sources else frozenset()
-    passes = []
-    for thread, (recorded, steps) in enumerate(zip(threads, sizes, strict=True)):
-        own = [
-            PassStep(_STEPS[kind], size, needs.get((thread, number), frozenset()))
-            for number, ((_, kind), size) in enumerate(steps.items())
-        ]
-        passes.append((recorded.warps, tuple(own)))
-    return tuple(passes)
+            before, number = number, places.index(_place(event))
+            passed += number <= before
+            if passed == often // 2:
+                middle[number] = event
+            if event.kind != "product" and "expect" not in event.step.opcode:
+                ends[event.bit] = len(middles), number, passed
+        middles.append((thread.warps, often // 2, middle))
+    return [
+        (warps, [PassStep(event.kind, event.size, _needs(event, half, ends)) for event in middle.values()])
+        for warps, half, middle in middles
+    ]
+
+
+def _place(event: RecordedEvent) -> tuple[int, bool]:
+    return event.step.line, event.kind == "arrive"
+
+
+def _needs(
+    event: RecordedEvent, passed: int, ends: Mapping[int, tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
+    sources = [ends[bit] for bit in event.needs if bit in ends]
+    return [(thread, number, passed - before) for thread, number, before in sources]
