@@ -27,7 +27,7 @@ from irscope.estimating.machine_code import (
     loops_of,
     partition_loops,
 )
-from irscope.interpreting.events.event_order import PassStep
+from irscope.interpreting.events.event_order import LoopStep
 from irscope.model import UserError
 
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
@@ -447,7 +447,7 @@ class PartitionReplay(GroupReplay):
 
 def partitions_pace(
     code: MachineInstructions,
-    partitions: Sequence[tuple[int, Sequence[PassStep]]],
+    partitions: Sequence[tuple[int, Sequence[LoopStep]]],
     products: Mapping[int, float],
     memory: float,
 ) -> float:

@@ -38,7 +38,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.events.event_order import PassStep
+from irscope.interpreting.events.event_order import LoopStep
 from irscope.model import UserError
 from irscope.model.records import frozen
 from irscope.targets.elf import ElfSection, line_rows, sections
@@ -302,7 +302,7 @@ def _passes(
 
 
 def partition_loops(
-    code: MachineInstructions, runs: MachineRuns, partitions: Sequence[tuple[int, Sequence[PassStep]]]
+    code: MachineInstructions, runs: MachineRuns, partitions: Sequence[tuple[int, Sequence[LoopStep]]]
 ) -> Iterator[tuple[MachineLoop, list[int]]]:
     """Yield the loop of each partition, and the instructions that do its steps, in the same order.
 

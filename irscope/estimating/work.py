@@ -32,7 +32,7 @@ from irscope.estimating.machine_code import (
     machine_runs,
 )
 from irscope.facts.artifacts import VariantArtifacts
-from irscope.interpreting.events.event_order import PassStep
+from irscope.interpreting.events.event_order import LoopStep
 from irscope.model import Launch, UserError
 from irscope.model.process import cycles_not_collected
 from irscope.model.records import frozen
@@ -413,7 +413,7 @@ class IterationWork:
     transfers: float
     reads: float
     warps: int
-    partitions: Sequence[tuple[int, Sequence[PassStep]]]
+    partitions: Sequence[tuple[int, Sequence[LoopStep]]]
 
 
 def steady_cycles(

@@ -238,7 +238,7 @@ def _overlap(a: Buffer, b: Buffer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PassStep:
+class LoopStep:
     """What a thread does in each pass of its loop, and how many bytes it copies.
 
     `needs` are what a wait waits for: thread, number of its step, and how many passes ago.
@@ -249,7 +249,7 @@ class PassStep:
     needs: list[tuple[int, int, int]]
 
 
-def loop_passes(threads: Sequence[RecordedThread]) -> list[tuple[int, list[PassStep]]]:
+def loop_passes(threads: Sequence[RecordedThread]) -> list[tuple[int, list[LoopStep]]]:
     """Return the warps of each thread that waits for barriers, and what it does in a pass of its loop."""
     ends: dict[int, tuple[int, int, int]] = {}
     middles: list[tuple[int, int, dict[int, RecordedEvent]]] = []
@@ -273,7 +273,7 @@ def loop_passes(threads: Sequence[RecordedThread]) -> list[tuple[int, list[PassS
                 ends[event.bit] = len(middles), number, passed
         middles.append((thread.warps, often // 2, middle))
     return [
-        (warps, [PassStep(event.kind, event.size, _needs(event, half, ends)) for event in middle.values()])
+        (warps, [LoopStep(event.kind, event.size, _needs(event, half, ends)) for event in middle.values()])
         for warps, half, middle in middles
     ]
 
