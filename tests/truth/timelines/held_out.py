@@ -10,7 +10,7 @@
         python -m tests.truth.timelines.periods second.irscope second.jsonl
 
 does so for five products of other kinds, whose data are not in L2 when they start, and once more for the two
-loops of above that find theirs there: the tensors of the launch before have 42 and 34 MB.
+loops of above that may find theirs there: the tensors of the launch before have 42 and 30 MB.
 
 Events are timed in Gluon's partitions: after each wait, and when a copy or a product has been issued. In one
 program all read the same clock, that of their multiprocessor.
