@@ -11,9 +11,11 @@ replayed a few times and then repeated at the pace of its last passes.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from irscope.estimating.machine_code import (
     AMD_UNITS,
@@ -22,7 +24,10 @@ from irscope.estimating.machine_code import (
     MachineInstructions,
     MachineLoop,
     MachineRuns,
+    loops_of,
+    partition_loops,
 )
+from irscope.interpreting.events.event_order import LoopStep
 from irscope.model import UserError
 
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
@@ -39,11 +44,20 @@ _SPECIAL = frozenset(("MUFU", "F2I", "I2F", "F2F"))
 _OTHER = 15
 _SHARED_ISSUE = 20  # until the operands of an access are read
 TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
+# Bytes per cycle that a multiprocessor takes from the TMA unit (nominal; Z. Jia et al., 2018).
+PORT = 64.0
 # From the last multiply-add of a warp-group product until a wait for it ends (fitted to loops measured on an
 # H200, tests/truth/timelines: in attention with heads of 128, each instruction waits for the one before), and
 # from the last warp's arrival at a barrier until all go on.
 PRODUCT_DRAIN, BARRIER = 60.0, 20.0
-_WARM, _INNER = 6, 3  # passes that are replayed
+_WARM, _INNER, PASSES = 6, 3, 24  # passes that are replayed
+# Comparisons, minima, selections, logic, integer sums and conversions have 64 lanes of a multiprocessor, as
+# integer products have (CUDA C++ Programming Guide, "Arithmetic Instructions", 8.0 and 9.0): a warp occupies
+# them for two cycles. Which pipe an opcode has was read off the cycles that ptxas leaves between two of them.
+_HALF_RATE = 2
+_PIPES = dict.fromkeys((0x002, *range(0x007, 0x01D), 0x03E), 0) | dict.fromkeys(
+    (0x024, 0x025, 0x027, 0x036), 1
+)
 # The limits of a replay. Each level of nesting triples the steps, so that a crafted cubin would never end. Of
 # 167 real kernels, the largest, with 24,000 instructions, takes 22,000 steps; none has more than two levels.
 _MOST_STEPS, _MOST_LEVELS = 1_000_000, 32
@@ -87,8 +101,9 @@ class _Units:
     way: float = 0.0
     shared: float = 0.0
     special: float = 0.0
-    # The schedulers, if the groups of warps do not run in step.
+    # The schedulers and the two pipes of half their rate, if the groups of warps do not run in step.
     issue: float = 0.0
+    pipes: list[float] = field(default_factory=lambda: [0.0, 0.0])
 
 
 @dataclass
@@ -297,14 +312,16 @@ class Replay:
         return time
 
 
-@dataclass
+@dataclass(eq=False)
 class _WarpGroup:
-    """Four warps that run in step, one on each scheduler."""
+    """Four warps that run in step, one on each scheduler; those of a partition run the same loop."""
 
     first: bool
     state: _State
+    loop: MachineLoop
     position: int = 0
     issued: float = 0.0  # when it last issued an instruction
+    arrived: bool = False  # at a barrier of its partition
     ends: list[float] = field(default_factory=list)  # those of its passes
 
 
@@ -317,42 +334,62 @@ class GroupReplay(Replay):
 
     _drain = PRODUCT_DRAIN
 
+    def __init__(self, code: MachineInstructions, runs: MachineRuns, given: ReplayInput) -> None:
+        super().__init__(code, runs, given)
+        self._pipes = [_PIPES.get(opcode, -1) for opcode in code.opcode.tolist()]
+
     def pace(self, loop: MachineLoop, passes: int, memory: float, count: int) -> float:
         """Return the cycles of a pass of `loop`, in the second half of so many passes by `count` groups.
 
         What is around the loop is replayed once. Raises UserError if that takes too many steps.
         """
+        units = _Units()
+        groups = [_WarpGroup(not number, _State(units=units), loop) for number in range(count)]
+        return self.pace_of(groups, passes, memory)
+
+    def pace_of(self, groups: list[_WarpGroup], passes: int, memory: float) -> float:
+        """Return the cycles of a pass of the first group, in the second half of so many passes."""
         self._memory = self._atomic = memory
         self._steps_left = _MOST_STEPS
-        units = _Units()
-        running = self._together = [_WarpGroup(not number, _State(units=units)) for number in range(count)]
-        self._arrived: list[_WarpGroup] = []
+        running, self._together = list(groups), groups
         while running:
             self._spend(1)
-            ready = (group for group in running if group not in self._arrived)
+            ready = [group for group in running if not (group.arrived or self._is_blocked(group))]
+            if not ready:
+                raise UserError("no estimate: its partitions wait for each other")
             group = min(ready, key=lambda item: (item.state.time, item.issued))
             at = group.position
             if self._is_early(at, group):
                 continue
             self._issue(at, group)
             group.position += 1
-            if at == loop.end:
+            if at == group.loop.end:
                 group.ends.append(group.state.time)
-                group.position = loop.start if len(group.ends) < passes else self._end
-            running = [item for item in running if item.position < self._end]
-            if running and len(self._arrived) == len(running):
-                self._release()
-        ends, half = self._together[0].ends, passes // 2
+                group.position = group.loop.start
+            if len(group.ends) == passes or group.position >= self._end:
+                running.remove(group)
+            self._release([other for other in running if other.loop is group.loop])
+        ends, half = groups[0].ends, passes // 2
         return (ends[-1] - ends[half - 1]) / (passes - half)
+
+    def _is_blocked(self, group: _WarpGroup) -> bool:
+        """Return True if nothing is known yet of the copies for which a group waits."""
+        at, first = group.position, self._together[0]
+        if (
+            self._roles[at] != _SYNC
+            or self._groups[at] < 0
+            or first.arrived
+            or len(first.ends) > len(group.ends)
+        ):
+            return False
+        return group is not first and len(group.state.tensor_copies) < self._given.copies_per_wait
 
     def _is_early(self, at: int, group: _WarpGroup) -> bool:
         """Let a group wait until its next instruction can issue; return False if that is now."""
-        state, first = group.state, self._together[0]
+        state, pipe = group.state, self._pipes[at]
         ready = max([state.units.issue, *(state.boards[board] for board in self._waits[at])])
-        if self._roles[at] == _SYNC and self._groups[at] >= 0 and first.position < self._end:
-            missing = len(state.tensor_copies) < self._given.copies_per_wait
-            if missing and first is not group and first not in self._arrived:
-                ready = max(ready, first.state.time + 1)
+        if pipe >= 0:
+            ready = max(ready, state.units.pipes[pipe])
         early = ready > state.time
         state.time = max(state.time, ready)
         return early
@@ -361,22 +398,80 @@ class GroupReplay(Replay):
         state, role = group.state, self._roles[at]
         group.issued = state.time
         state.units.issue = state.time + 1
+        if self._pipes[at] >= 0:
+            state.units.pipes[self._pipes[at]] = state.time + _HALF_RATE
         if role == _TMA and not group.first:
             state.time += self._stall[at]
             return
         self._step(at, state)
         if role == _TMA:
-            for other in self._together[1:]:
-                other.state.tensor_copies.append(state.tensor_copies[-1])
-        if role == _BARRIER:
-            self._arrived.append(group)
+            self._copied(at, group)
+        group.arrived = role == _BARRIER
 
-    def _release(self) -> None:
-        """Let all groups go on that wait for each other."""
-        time = max(group.state.time for group in self._arrived) + BARRIER
-        for group in self._arrived:
-            group.state.time = time
-        self._arrived = []
+    def _copied(self, at: int, group: _WarpGroup) -> None:
+        for other in self._together[1:]:
+            other.state.tensor_copies.append(group.state.tensor_copies[-1])
+
+    def _release(self, groups: Sequence[_WarpGroup]) -> None:
+        """Let the groups of a partition go on if all of them wait for each other."""
+        if groups and all(group.arrived for group in groups):
+            time = max(group.state.time for group in groups) + BARRIER
+            for group in groups:
+                group.state.time, group.arrived = time, False
+
+
+class PartitionReplay(GroupReplay):
+    """The pace of partitions with loops of their own, of which each waits for what others have done."""
+
+    # The instructions for which a wait waits, and of how many passes ago; when they did each.
+    needs: Mapping[int, Sequence[tuple[int, int]]]
+    ended: Mapping[int, list[float]]
+
+    def _needed(self, group: _WarpGroup) -> list[tuple[list[float], int]]:
+        passed = len(group.ends)
+        needs = self.needs.get(group.position, ())
+        return [(self.ended[at], passed - ago) for at, ago in needs if passed >= ago]
+
+    def _is_blocked(self, group: _WarpGroup) -> bool:
+        return any(len(ends) <= number for ends, number in self._needed(group))
+
+    def _issue(self, at: int, group: _WarpGroup) -> None:
+        group.state.tensor_copies.extend(ends[number] for ends, number in self._needed(group))
+        super()._issue(at, group)
+        if self._roles[at] == _SYNC and group.first:
+            self.ended[at].append(group.issued)
+
+    def _copied(self, at: int, group: _WarpGroup) -> None:
+        self.ended[at].append(group.state.tensor_copies.pop())
+
+
+def partitions_pace(
+    code: MachineInstructions,
+    partitions: Sequence[tuple[int, Sequence[LoopStep]]],
+    products: Mapping[int, float],
+    memory: float,
+) -> float:
+    """Return the cycles of a pass of partitions, whose warps and steps are given, side by side.
+
+    Products occupy the tensor cores for so many cycles per group. Raises UserError if there is no replay.
+    """
+    runs = MachineRuns(*loops_of(code), np.ones(len(code)))
+    loops = [*partition_loops(code, runs, partitions)]
+    inside = [at for loop, _ in loops for at in range(loop.start, loop.end + 1)]
+    waits = sum(_NAMES.get(code.opcode[at]) == "WARPGROUP" and code.groups[at] >= 0 for at in inside)
+    transfers: dict[int, float] = {}
+    needs: dict[int, list[tuple[int, int]]] = {}
+    units, groups = _Units(), []
+    for (warps, steps), (loop, places) in zip(partitions, loops, strict=True):
+        for at, step in zip(places, steps, strict=True):
+            transfers[at] = step.size / PORT
+            needs[at] = [(loops[other][1][number], ago) for other, number, ago in step.needs]
+        own = range(max(1, warps // 4))
+        groups += [_WarpGroup(not number, _State(units=units), loop, loop.start) for number in own]
+    each = sum(at in products for at in inside) // max(1, waits)
+    replay = PartitionReplay(code, runs, ReplayInput(products, 4, transfers, {}, len(needs), max(1, each)))
+    replay.needs, replay.ended = needs, defaultdict(list)
+    return replay.pace_of(groups, PASSES, memory)
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:

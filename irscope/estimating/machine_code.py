@@ -31,13 +31,15 @@ several loops have copies (an unrolled loop and its remainder), the one with mos
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from irscope.interpreting.events.event_order import LoopStep
+from irscope.model import UserError
 from irscope.model.records import frozen
 from irscope.targets.elf import ElfSection, line_rows, sections
 
@@ -61,6 +63,8 @@ OPCODES = {
     0x1A8: "ATOMG", 0x1A9: "ATOMG", 0x18A: "ATOM", 0x18C: "ATOMS", 0x18D: "ATOMS", 0x192: "MEMBAR",
     0x1C6: "FENCE",
 }  # fmt: skip
+# What an instruction does that partitions have in common with the TTGIR.
+_STEPS = {"SYNCS": "wait", "UTMALDG": "copy"}
 # The units of an AMD compute unit, under numbers that no opcode of NVIDIA has (see `amd_machine_code`).
 AMD_UNITS = dict(
     enumerate(
@@ -295,3 +299,30 @@ def _passes(
             candidates.sort()
             return candidates[len(candidates) * 3 // 4]
     return 1.0, 1
+
+
+def partition_loops(
+    code: MachineInstructions, runs: MachineRuns, partitions: Sequence[tuple[int, Sequence[LoopStep]]]
+) -> Iterator[tuple[MachineLoop, list[int]]]:
+    """Yield the loop of each partition, and the instructions that do its steps, in the same order.
+
+    `partitions` are the warps of each, and what it does in a pass. Raises UserError if there is none.
+    """
+    steps: list[dict[int, str]] = [{} for _ in (*runs.loops, None)]
+    before = ""
+    for at, loop in enumerate(runs.innermost.tolist()):
+        name = OPCODES.get(int(code.opcode[at]), "")
+        kind = _STEPS.get(name, "product" if name.endswith("GMMA") else "")
+        if kind == "wait" and code.groups[at] < 0:
+            kind = "arrive"
+        # A product is several instructions.
+        if kind and (kind, before) != ("product", "product"):
+            steps[loop][at] = kind
+        before = kind or before
+    for _, wanted in partitions:
+        kinds = [step.kind for step in wanted]
+        number = next((n for n, found in enumerate(steps) if kinds == [*found.values()]), -1)
+        if number < 0:
+            raise UserError("no estimate: the machine code has no loop of a partition")
+        yield runs.loops[number], [*steps[number]]
+        steps[number] = {}

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
-from irscope.estimating.latency import LATENCIES, PRODUCT_DRAIN, TENSOR_COPY
+from irscope.estimating.latency import LATENCIES, PORT, PRODUCT_DRAIN, TENSOR_COPY
 from irscope.estimating.work import IterationWork, steady_cycles
 from irscope.facts.artifacts import VariantArtifacts
+from irscope.interpreting.events.event_order import loop_passes
 from irscope.interpreting.events.event_recorder import (
     EventRecording,
     RecordedEvent,
@@ -50,9 +51,8 @@ _PER_ACCESS = 8
 # if all programs load at once, and from an arrival at a barrier until a wait for it ends.
 MEMORY, _SIGNAL = 850.0, 80.0
 # Programs that load the same tiles, as those of a product of matrices do, get more than the rate of L2: by
-# instructions of their threads so many times more (fitted likewise), by the TMA unit as much as a
-# multiprocessor can take in a cycle (bytes; Z. Jia et al., 2018, and loops of more than 48 on the H200).
-_SHARED_WAY, _PORT = 1.14, 64.0
+# instructions of their threads so many times more (fitted likewise), by the TMA unit up to `PORT`.
+_SHARED_WAY = 1.14
 _MOST_HAZARDS = 3
 # If the machine code takes so many times longer or shorter, its loop is another one.
 _MOST_SCALED = 2.0
@@ -284,7 +284,7 @@ class _Clock:
     def _way(self, by_tensor: bool) -> float:
         """Return the bytes per cycle that L2 delivers to one multiprocessor."""
         share = self._device.l2 / (self._device.clock * self._device.multiprocessors)
-        return _PORT if by_tensor else _SHARED_WAY * share
+        return PORT if by_tensor else _SHARED_WAY * share
 
     def _product_cycles(self, event: RecordedEvent) -> float:
         """Return how long a product occupies the tensor cores: multiply-adds at the rate of its type."""
@@ -383,7 +383,7 @@ def stage_timeline(
 ) -> KernelTimeline:
     """Return the timeline of the final TTGIR alone, or with the cycles of an iteration in machine code.
 
-    `replayed` is not asked if partitions run side by side, or iterations differ.
+    `replayed` is not asked if iterations differ.
     """
     try:
         program = StageProgram(document, triton)
@@ -396,9 +396,9 @@ def stage_timeline(
     except RecursionError:
         return KernelTimeline(notes=("no timeline: the stage is nested too deeply",))
     timeline, clock = _timed(recording, target, 1.0)
-    if len(recording.threads) > 1 or recording.branches or not timeline.period:
+    if recording.branches or not timeline.period:
         return timeline
-    cycles = replayed(_iteration_work(clock, timeline.steady, recording.threads[0].warps))
+    cycles = replayed(_iteration_work(clock, timeline.steady, recording.threads))
     if cycles is None or not 1 / _MOST_SCALED < cycles / timeline.period < _MOST_SCALED:
         return timeline
     return _as_long_as(cycles, timeline, recording, target)
@@ -430,14 +430,17 @@ def _device(target: Target) -> DeviceRates | None:
     return next((device for device in DEVICES.values() if device.target == str(target)), None)
 
 
-def _iteration_work(clock: _Clock, steady: tuple[int, int], warps: int) -> IterationWork:
+def _iteration_work(
+    clock: _Clock, steady: tuple[int, int], threads: Sequence[RecordedThread]
+) -> IterationWork:
     """Return the mean work of an iteration of the steady state."""
     count = steady[1] - steady[0] + 1
     cycles: dict[SpanKind, float] = defaultdict(float)
     for span, busy in zip(clock.spans, clock.busy, strict=True):
         if steady[0] <= span.iteration <= steady[1]:
             cycles[span.kind] += busy / count
-    return IterationWork(cycles["product"], cycles["copy"] + cycles["load"], cycles["read"], warps)
+    transfers = cycles["copy"] + cycles["load"]
+    return IterationWork(cycles["product"], transfers, cycles["read"], threads[0].warps, loop_passes(threads))
 
 
 def _notes(recording: EventRecording, target: Target) -> Iterator[str]:

@@ -21,16 +21,18 @@ from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
 from irscope.estimating.counting.steady_loops import prepared_program
-from irscope.estimating.latency import GroupReplay, Replay, ReplayInput
+from irscope.estimating.latency import PASSES, GroupReplay, Replay, ReplayInput, partitions_pace
 from irscope.estimating.machine_code import (
     OPCODES,
     Floats,
     MachineInstructions,
     MachineRuns,
+    loops_of,
     machine_instructions,
     machine_runs,
 )
 from irscope.facts.artifacts import VariantArtifacts
+from irscope.interpreting.events.event_order import LoopStep
 from irscope.model import Launch, UserError
 from irscope.model.process import cycles_not_collected
 from irscope.model.records import frozen
@@ -380,15 +382,7 @@ def _latency(
     code: MachineInstructions, runs: MachineRuns, counts: LaunchCounts, ptx: Sequence[str]
 ) -> dict[str, float]:
     """Return the latency of one warp in cycles for several latencies of memory."""
-    cycles: dict[int, float] = {}
-    for index, opcode in enumerate(code.opcode.tolist()):
-        name = OPCODES.get(opcode, "")
-        line = int(code.ptx_line[index])
-        if name.endswith("MMA") and 0 <= line < len(ptx):
-            if "GMMA" in name:
-                cycles[index] = max(product_cycles(ptx[line]), operand_cycles(ptx[line])) * counts.warps / 4
-            else:
-                cycles[index] = product_cycles(ptx[line]) * _SYNCHRONOUS * counts.warps
+    cycles = _product_cycles(code, ptx, counts.warps, COUNTED_TENSOR, _SYNCHRONOUS)
     commits = sum("wgmma.commit_group" in line for line in ptx)
     products = sum("wgmma.mma_async" in line for line in ptx)
     transfers, wavefronts = _port_cycles(code, counts)
@@ -403,7 +397,6 @@ def _latency(
     return {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}
 
 
-_PASSES = 24
 _LOADS = ("LDG", "LDGSTS", "UTMALDG")
 _READS = ("LDS", "LDSM")
 
@@ -412,13 +405,15 @@ _READS = ("LDS", "LDSM")
 class IterationWork:
     """What all warps of a program do in an iteration, in cycles of the unit that does it.
 
-    `products` occupy the tensor cores, `transfers` the way from L2, `reads` shared memory.
+    `products` occupy the tensor cores, `transfers` the way from L2, `reads` shared memory. `partitions` are
+    their warps and what each does in a pass of its loop.
     """
 
     products: float
     transfers: float
     reads: float
     warps: int
+    partitions: Sequence[tuple[int, Sequence[LoopStep]]]
 
 
 def steady_cycles(
@@ -437,20 +432,30 @@ def steady_cycles(
         return None
     ptx = artifacts.assembly.split("\n")
     code = with_products(code, ptx)
-    return _replayed(code, work, memory, _product_cycles(code, ptx, work.warps, device))
+    slower = shipped_fit(device.fit).values["mma"] if device.warp_groups else 1.0
+    together = len(work.partitions) > 1
+    products = _product_cycles(code, ptx, 4 if together else work.warps, device.tensor, slower)
+    try:
+        if together:
+            return partitions_pace(code, work.partitions, products, memory)
+        return _replayed(code, work, memory, products)
+    except UserError:
+        return None
 
 
 def _product_cycles(
-    code: MachineInstructions, ptx: Sequence[str], warps: int, device: DeviceRates
+    code: MachineInstructions, ptx: Sequence[str], warps: int, rate: float, slower: float
 ) -> dict[int, float]:
-    """Return how long each matrix instruction of all warps occupies the tensor cores, by its index."""
+    """Return how long each matrix instruction of all warps occupies the tensor cores, by its index.
+
+    Those do `rate` multiply-adds per cycle; products of single warps take so many times longer.
+    """
     cycles: dict[int, float] = {}
-    slower = shipped_fit(device.fit).values["mma"] if device.warp_groups else 1.0
     for index, opcode in enumerate(code.opcode.tolist()):
         name, line = OPCODES.get(opcode, ""), int(code.ptx_line[index])
         if not name.endswith("MMA") or not 0 <= line < len(ptx):
             continue
-        alone = product_cycles(ptx[line]) * COUNTED_TENSOR / device.tensor
+        alone = product_cycles(ptx[line]) * COUNTED_TENSOR / rate
         if "GMMA" in name:
             cycles[index] = max(alone, operand_cycles(ptx[line])) * warps / 4
         else:
@@ -462,7 +467,7 @@ def _replayed(
     code: MachineInstructions, work: IterationWork, memory: float, products: dict[int, float]
 ) -> float | None:
     """Return the cycles per iteration of the loop that has most products; None without one."""
-    runs = machine_runs(code, np.ones(int(code.ptx_line.max(initial=0)) + 2))
+    runs = MachineRuns(*loops_of(code), np.ones(len(code)))
     by_loop = [0.0] * (len(runs.loops) + 1)
     for index, cycles in products.items():
         by_loop[runs.innermost[index]] += cycles
@@ -471,29 +476,23 @@ def _replayed(
         return None
     main = int(np.argmax(by_loop))
     iterations = by_loop[main] / work.products
-    for number, loop in enumerate(runs.loops):
-        loop.passes, loop.unrolled = 1.0, 1
-        loop.children = [child for child in loop.children if child != main] if number != main else []
-    names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
-    inside = [index for index, loop in enumerate(runs.innermost.tolist()) if loop == main]
-    copies = [index for index in inside if names[index] in _LOADS]
-    reads = [index for index in inside if names[index] in _READS]
-    waits = [index for index in inside if names[index] == "SYNCS" and code.groups[index] >= 0]
-    tensor_copies = [index for index in inside if names[index] == "UTMALDG"]
-    groups = [index for index in inside if names[index] == "WARPGROUP" and code.groups[index] >= 0]
-    multiplying = [index for index in inside if index in products]
+    by_name: dict[str, list[int]] = defaultdict(list)
+    for index in np.flatnonzero(runs.innermost == main).tolist():
+        name = OPCODES.get(int(code.opcode[index]), "")
+        if name not in ("SYNCS", "WARPGROUP") or code.groups[index] >= 0:
+            by_name[name].append(index)
+    copies = [index for name in _LOADS for index in by_name[name]]
+    reads = [index for name in _READS for index in by_name[name]]
+    multiplying = sum(runs.innermost[index] == main for index in products)
     count = max(1, work.warps // 4)
     transfer = work.transfers * iterations / max(1, len(copies))
     given = ReplayInput(
         {index: cycles / count for index, cycles in products.items()},
         min(4, work.warps),
-        {index: transfer if index in tensor_copies else transfer / count for index in copies},
+        {index: transfer if index in by_name["UTMALDG"] else transfer / count for index in copies},
         dict.fromkeys(reads, work.reads * iterations / max(1, len(reads)) / count),
-        max(1, len(tensor_copies) // max(1, len(waits))),
-        max(1, len(multiplying) // max(1, len(groups))),
+        max(1, len(by_name["UTMALDG"]) // max(1, len(by_name["SYNCS"]))),
+        max(1, multiplying // max(1, len(by_name["WARPGROUP"]))),
     )
-    try:
-        replay = GroupReplay(code, replace(runs, times=np.ones(len(code))), given)
-        return replay.pace(runs.loops[main], _PASSES, memory, count) / iterations
-    except UserError:
-        return None
+    replay = GroupReplay(code, runs, given)
+    return replay.pace(runs.loops[main], PASSES, memory, count) / iterations

@@ -231,6 +231,8 @@ def test_cycles_per_iteration_are_near_those_of_a_gpu() -> None:
 def test_cycles_and_order_of_events_of_loops_to_which_nothing_was_fitted() -> None:
     loops = list(periods(FOLDER / "held_out.irscope", FOLDER / "held_out.jsonl"))
     near = [abs(timeline.period / loop["cycles"] - 1) <= NEAR for loop, timeline in loops]
-    assert len(loops) == 25 and sum(near) >= 20
+    assert len(loops) == 25 and sum(near) >= 22
+    # Partitions are replayed from the machine code, too.
+    assert all(timeline.clock == "sass" for _, timeline in loops)
     timed = [(loop, timeline) for loop, timeline in loops if "events" in loop]
     assert len(timed) == 5 and not any(misordered(loop, timeline) for loop, timeline in timed)

@@ -7,7 +7,10 @@ one buffer conflict if the later one's thread does not have the bit of the earli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,6 +42,11 @@ from irscope.interpreting.events.hazards import (
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue
 from irscope.interpreting.stage_program import Op
 
+if TYPE_CHECKING:
+    from irscope.interpreting.events.event_recorder import RecordedEvent, RecordedThread
+
+# What a thread does in a pass of its loop; a wait for something else than a barrier is none.
+_STEPS = ("wait", "copy", "product", "arrive")
 # Engines that read shared memory through the asynchronous proxy.
 _ASYNC_PROXY = (TMA, WGMMA, TCGEN05)
 
@@ -227,3 +235,55 @@ def _overlap(a: Buffer, b: Buffer) -> bool:
         return False
     contiguous = a.data.flags.c_contiguous and b.data.flags.c_contiguous
     return contiguous or bool(np.shares_memory(a.data, b.data))
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStep:
+    """What a thread does in each pass of its loop, and how many bytes it copies.
+
+    `needs` are what a wait waits for: thread, number of its step, and how many passes ago.
+    """
+
+    kind: str
+    size: int
+    needs: list[tuple[int, int, int]]
+
+
+def loop_passes(threads: Sequence[RecordedThread]) -> list[tuple[int, list[LoopStep]]]:
+    """Return the warps of each thread that waits for barriers, and what it does in a pass of its loop."""
+    ends: dict[int, tuple[int, int, int]] = {}
+    middles: list[tuple[int, int, dict[int, RecordedEvent]]] = []
+    for thread in threads:
+        events = [event for event in thread.events if event.kind in _STEPS[not event.barrier :]]
+        counts = Counter(map(_place, events))
+        often = max(counts.values(), default=0)
+        # A guard may skip the first pass.
+        places = sorted(place for place, count in counts.items() if count >= often - 1)
+        if not any(event.kind == "wait" for event in events):
+            continue
+        number, passed, middle = len(places), -1, {}
+        for event in events:
+            if _place(event) not in places:
+                continue
+            before, number = number, places.index(_place(event))
+            passed += number <= before
+            if passed == often // 2:
+                middle[number] = event
+            if event.kind != "product" and "expect" not in event.step.opcode:
+                ends[event.bit] = len(middles), number, passed
+        middles.append((thread.warps, often // 2, middle))
+    return [
+        (warps, [LoopStep(event.kind, event.size, _needs(event, half, ends)) for event in middle.values()])
+        for warps, half, middle in middles
+    ]
+
+
+def _place(event: RecordedEvent) -> tuple[int, bool]:
+    return event.step.line, event.kind == "arrive"
+
+
+def _needs(
+    event: RecordedEvent, passed: int, ends: Mapping[int, tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
+    sources = [ends[bit] for bit in event.needs if bit in ends]
+    return [(thread, number, passed - before) for thread, number, before in sources]

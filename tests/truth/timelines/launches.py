@@ -136,8 +136,12 @@ def cycles_of(
     config: dict[str, Any],
     iterations: int,
     types: tuple[torch.dtype, torch.dtype] = (torch.float16, torch.float16),
+    before: Callable[[], object] = lambda: None,
 ) -> float:
-    """The cycles of the median program in the fastest of some launches; `types` are those of A and B."""
+    """The cycles of the median program in the fastest of some launches; `types` are those of A and B.
+
+    `before` is called before each launch.
+    """
     rows, columns, depth = config["BM"], config["BN"], config["BK"] * iterations
     a = _random(PROGRAMS * rows * depth, types[0])
     b = _random(16 * columns * depth, types[1])
@@ -145,6 +149,7 @@ def cycles_of(
     clocks = torch.zeros(PROGRAMS, dtype=torch.int64, device="cuda")
     seen = []
     for _ in range(_REPEATS):
+        before()
         kernel[(PROGRAMS,)](a, b, c, clocks, iterations, **config)
         torch.cuda.synchronize()
         seen.append(clocks.median().item())

@@ -27,8 +27,37 @@ from irscope.workspace import Workspace
 FOLDER = Path(__file__).parent
 NEAR = 0.15
 _TOGETHER = 0.05
-# The columns of the times in held_out.py, but for the one that says when a product was issued.
-_TIMED = {"free": 0, "copied": 1, "full": 2, "multiplied": 4}
+# The events that held_out.py times, by kernel: their columns, what ends, of which partition or buffer, and in
+# how many iterations after that of its data. It also times when `timed` has issued a product.
+_TIMED: dict[str, dict[str, tuple[int, str, str, int]]] = {
+    "timed": {
+        "free": (0, "wait", "partition0", 0),
+        "copied": (1, "copy", "", 0),
+        "full": (2, "wait", "default", 0),
+        "multiplied": (4, "product", "default", 1),
+    },
+    "timed_copiers": {
+        "free": (0, "wait", "partition0", 0),
+        "copied": (1, "copy", "a_tiles", 0),
+        "free for B": (2, "wait", "partition1", 0),
+        "copied to B": (3, "copy", "b_tiles", 0),
+        "full": (4, "wait", "default", 0),
+        "multiplied": (5, "product", "default", 0),
+    },
+    "timed_halves": {
+        "free": (0, "wait", "partition1", 0),
+        "copied": (1, "copy", "", 0),
+        "full": (2, "wait", "default", 0),
+        "multiplied": (3, "product", "default", 0),
+        "full below": (4, "wait", "partition0", 0),
+        "multiplied below": (5, "product", "partition0", 0),
+    },
+    "timed_groups": {
+        "full": (0, "wait", "", 0),
+        "multiplied": (1, "product", "", 1),
+        "copied": (2, "copy", "", -3),
+    },
+}
 
 
 def periods(
@@ -54,8 +83,9 @@ def periods(
 
 def misordered(loop: Mapping[str, Any], timeline: KernelTimeline) -> list[str]:
     """Return the pairs of events whose measured order is not the computed one, over an iteration."""
-    measured = _offsets([{name: row[at] for name, at in _TIMED.items()} for row in loop["events"]])
-    computed = _offsets(_computed_events(timeline))
+    columns = {name: column for name, (column, *_) in _TIMED[loop["kernel"]].items()}
+    measured = _offsets([{name: row[at] for name, at in columns.items()} for row in loop["events"]])
+    computed = _offsets(_computed_events(timeline, loop["kernel"]))
     wrong = []
     for (name, ahead), (other, later) in combinations(sorted(measured), 2):
         seen = (measured[other, later] - measured[name, ahead]) / loop["cycles"]
@@ -66,30 +96,30 @@ def misordered(loop: Mapping[str, Any], timeline: KernelTimeline) -> list[str]:
     return wrong
 
 
-def _computed_events(timeline: KernelTimeline) -> list[dict[str, float]]:
-    """Return when the events of each iteration of the steady state happen; see held_out.EVENTS."""
+def _computed_events(timeline: KernelTimeline, kernel: str) -> list[dict[str, float]]:
+    """Return when the events of each iteration of the steady state happen."""
     by_iteration: dict[int, dict[str, float]] = defaultdict(dict)
-    for span in timeline.spans:
-        lane = timeline.lanes[span.lane]
-        event, time = "", span.end
-        if span.kind == "copy":
-            event, time = "copied", span.issued
-        elif span.kind == "wait" and span.barrier:
-            event = "free" if lane.partition.startswith("partition") else "full"
-        if event:
-            times = by_iteration[span.iteration]
-            times[event] = max(times.get(event, 0.0), time)
-        elif span.kind == "wait":
-            # It waits for the product before the one that was issued last, which is that of the label.
-            by_iteration[span.iteration + 1]["multiplied"] = time
+    releasing = {edge.waiting: timeline.spans[edge.releasing].kind for edge in timeline.dependencies}
+    for number, span in enumerate(timeline.spans):
+        kind, owner, time = span.kind, timeline.lanes[span.lane].partition, span.end
+        if kind == "copy":
+            owner, time = span.buffers[0], span.issued
+        elif kind == "wait" and not span.barrier:
+            kind = "product" if releasing.get(number) == "product" else "wait"
+        elif kind == "product":
+            continue
+        for name, (_, ends, whose, later) in _TIMED[kernel].items():
+            if kind == ends and owner.startswith(whose):
+                times = by_iteration[span.iteration + later]
+                times[name] = max(times.get(name, 0.0), time)
     steady = range(timeline.steady[0], timeline.steady[1] + 1)
-    return [by_iteration[number] for number in steady if len(by_iteration[number]) == len(_TIMED)]
+    return [by_iteration[number] for number in steady if len(by_iteration[number]) == len(_TIMED[kernel])]
 
 
 def _offsets(events: list[dict[str, float]]) -> dict[tuple[str, int], float]:
     """Return the median time of each event, of the same and of the next two iterations, after `full`."""
     offsets = {}
-    for name in _TIMED:
+    for name in events[0]:
         for ahead in range(3):
             pairs = zip(events, events[ahead:], strict=False)
             offsets[name, ahead] = median(later[name] - event["full"] for event, later in pairs)
