@@ -278,16 +278,15 @@ def estimates(
     are read. Raises UserError if the variant cannot be estimated: no machine code, a target without rates.
     """
     usual = rates_of(variant.target)
-    rates = [device or usual for device in devices]
-    known = [device for device in rates if device is not None]
-    if len(known) < len(rates):
+    rates = [known for device in devices if (known := device or usual)]
+    if len(rates) < len(devices):
         targets = ", ".join(RATED_TARGETS)
         raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
     artifacts = VariantArtifacts(variant, read)
-    works = works_of(artifacts, launch, known)
+    works = works_of(artifacts, launch, rates)
     return [
         estimate_of(work, device, fit or fit_of(device), artifacts)
-        for work, device in zip(works, known, strict=True)
+        for work, device in zip(works, rates, strict=True)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import exp, log2, prod
 
@@ -54,8 +54,6 @@ _L2_WIDTH = 40.0
 
 _FMA = frozenset([0x020, 0x021, 0x023, 0x024, 0x025, 0x027, 0x030, 0x031, 0x032, 0x035, 0x02A])
 _MEMORY = ("LD", "ST", "RED", "ATOM", "SHFL")
-_XU = frozenset(code for code, name in OPCODES.items() if name in ("MUFU", "F2I", "I2F", "F2F"))
-_DOUBLE = frozenset(code for code, name in OPCODES.items() if name in ("DFMA", "DADD", "DMUL"))
 
 
 @frozen
@@ -177,20 +175,21 @@ def _instructions(code: MachineInstructions, runs: MachineRuns, warps: int) -> d
     """Count the warp instructions of the machine code per program, by unit."""
     times = runs.times * warps
 
-    def total(codes: frozenset[int]) -> float:
+    def total(codes: Collection[int]) -> float:
         return float(times[np.isin(code.opcode, list(codes))].sum())
 
     def named(*names: str) -> float:
-        return total(frozenset(code_number for code_number, name in OPCODES.items() if name in names))
+        return total([code_number for code_number, name in OPCODES.items() if name in names])
 
     memory = named(*(name for name in OPCODES.values() if name.startswith(_MEMORY)))
+    fma, special = total(_FMA), named("MUFU", "F2I", "I2F", "F2F")
     return {
         "instructions": float(times.sum()),
-        "fma": total(_FMA),
-        "special": total(_XU),
-        "double": total(_DOUBLE),
+        "fma": fma,
+        "special": special,
+        "double": named("DFMA", "DADD", "DMUL"),
         "memory instructions": memory,
-        "alu": max(0.0, float(times.sum()) - total(_FMA) - total(_XU) - memory),
+        "alu": max(0.0, float(times.sum()) - fma - special - memory),
         "local loads": named("LDL"),
         "local stores": named("STL"),
         "shuffles": named("SHFL"),

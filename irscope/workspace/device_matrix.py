@@ -192,9 +192,8 @@ def _cell(workspace: Workspace, variant: Variant, facts: Facts) -> DeviceCell:
     from irscope.estimating.ranking import why_not_launchable
 
     # The machine code is read only if no block fits, to say why.
-    no_block = value_of(facts, BLOCKS_PER_SM) == 0
-    read = partial(workspace.contents.find if no_block else _nothing, variant)
-    _, problem = why_not_launchable(variant, lambda _: read) or ("", "")
+    find = workspace.contents.find if value_of(facts, BLOCKS_PER_SM) == 0 else _nothing
+    _, problem = why_not_launchable(variant, partial(partial, find)) or ("", "")
     spills, occupancy = value_of(facts, SPILLS), value_of(facts, OCCUPANCY)
     return DeviceCell(
         variant,
