@@ -122,5 +122,5 @@ def matrices(args: argparse.Namespace) -> list[DeviceMatrix]:
         return []
     devices = chosen_devices(options.split_names(args.devices) or [])
     path = compiled_for(args, args.capture, [options.target(rates.target) for rates in devices.values()])
-    with Workspace(path) as workspace, counting_bar("devices") as report:
+    with Workspace(path) as workspace, counting_bar("launches") as report:
         return device_matrices(workspace, devices, args.kernel, args.launch, report)

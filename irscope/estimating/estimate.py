@@ -7,7 +7,7 @@ The lines of the assembly that show where the work of a term comes from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
 
@@ -53,7 +53,7 @@ from irscope.estimating.terms import (
     Estimate,
     Term,
 )
-from irscope.estimating.work import Work, work_of
+from irscope.estimating.work import Work, works_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Evidence, ReadStage, evidence_at
 from irscope.model import Launch, UserError, Variant
@@ -258,17 +258,36 @@ def estimate(
 ) -> Estimate:
     """Estimate how long `launch` takes on `device` (None: the usual one of the variant's target).
 
+    `fit` has the constants of the model (None: the ones of the device). `read` and errors are as in
+    `estimates`.
+    """
+    return estimates(variant, launch, read, [device], fit)[0]
+
+
+def estimates(
+    variant: Variant,
+    launch: Launch,
+    read: ReadStage,
+    devices: Sequence[DeviceRates | None],
+    fit: Fit | None = None,
+) -> list[Estimate]:
+    """Estimate how long `launch` takes on each of `devices`, for which its work is counted once.
+
     `read` returns the content of a stage, or None if there is none: `lambda stage:
     workspace.contents.read(variant, stage)`; only the PTX and the cubin (AMD: the LLVM IR and the AMDGCN)
-    are read. `fit` has the constants of the model (None: the ones of the device). Raises UserError if the
-    variant cannot be estimated: no machine code, a target without rates.
+    are read. Raises UserError if the variant cannot be estimated: no machine code, a target without rates.
     """
-    device = device or rates_of(variant.target)
-    if device is None:
+    usual = rates_of(variant.target)
+    rates = [known for device in devices if (known := device or usual)]
+    if len(rates) < len(devices):
         targets = ", ".join(RATED_TARGETS)
         raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
     artifacts = VariantArtifacts(variant, read)
-    return estimate_of(work_of(artifacts, launch, device), device, fit or fit_of(device), artifacts)
+    works = works_of(artifacts, launch, rates)
+    return [
+        estimate_of(work, device, fit or fit_of(device), artifacts)
+        for work, device in zip(works, rates, strict=True)
+    ]
 
 
 def estimate_of(

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -76,6 +76,7 @@ AMD_UNITS = dict(
         start=0x1000,
     )
 )  # fmt: skip
+_GROUP_PRODUCTS = [code for code, name in OPCODES.items() if name.endswith("GMMA")]
 
 
 @frozen
@@ -175,6 +176,21 @@ _ANCHORS = frozenset(
 _OTHERS = frozenset(
     code for code, name in OPCODES.items() if name in ("LDS", "STS", "MUFU", "SHFL", "LDGDEPBAR", "RED")
 )
+
+
+def with_products(code: MachineInstructions, ptx: Sequence[str]) -> MachineInstructions:
+    """Return the machine code with the PTX lines of its warp-group matrix instructions.
+
+    ptxas gives those the line of what precedes them, the computation of a descriptor for instance.
+    """
+    products = np.array([number for number, line in enumerate(ptx) if "wgmma.mma_async" in line], np.int64)
+    instructions = np.flatnonzero(np.isin(code.opcode, _GROUP_PRODUCTS) & (code.ptx_line >= 0))
+    if not len(products) or not len(instructions):
+        return code
+    following = np.minimum(np.searchsorted(products, code.ptx_line[instructions]), len(products) - 1)
+    lines = code.ptx_line.copy()
+    lines[instructions] = products[following]
+    return replace(code, ptx_line=lines)
 
 
 @dataclass

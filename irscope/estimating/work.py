@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import exp, log2, prod
 
@@ -30,6 +30,7 @@ from irscope.estimating.machine_code import (
     loops_of,
     machine_instructions,
     machine_runs,
+    with_products,
 )
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.interpreting.events.event_order import LoopStep
@@ -55,9 +56,6 @@ _L2_WIDTH = 40.0
 
 _FMA = frozenset([0x020, 0x021, 0x023, 0x024, 0x025, 0x027, 0x030, 0x031, 0x032, 0x035, 0x02A])
 _MEMORY = ("LD", "ST", "RED", "ATOM", "SHFL")
-_XU = frozenset(code for code, name in OPCODES.items() if name in ("MUFU", "F2I", "I2F", "F2F"))
-_GROUP_PRODUCTS = [code for code, name in OPCODES.items() if name.endswith("GMMA")]
-_DOUBLE = frozenset(code for code, name in OPCODES.items() if name in ("DFMA", "DADD", "DMUL"))
 
 
 @frozen
@@ -72,9 +70,14 @@ class Work:
     counts: LaunchCounts
 
 
-@cycles_not_collected()
 def work_of(artifacts: VariantArtifacts, launch: Launch, device: DeviceRates) -> Work:
-    """Compute the work of a launch on a device.
+    """Compute the work of a launch on a device. Raises UserError as `works_of`."""
+    return works_of(artifacts, launch, [device])[0]
+
+
+@cycles_not_collected()
+def works_of(artifacts: VariantArtifacts, launch: Launch, devices: Sequence[DeviceRates]) -> list[Work]:
+    """Compute the work of a launch on each of `devices`, which are of the variant's target, by one count.
 
     Raises UserError if the variant lacks a stage (PTX and cubin; AMD: LLVM IR and AMDGCN) or has no
     occupancy, or the grid is empty.
@@ -85,28 +88,39 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, device: DeviceRates) ->
         raise UserError(f"#{variant.id}: {what}")
     if prod(launch.grid) < 1:
         raise UserError(f"#{variant.id}: the launch has an empty grid")
-    if variant.target.backend == HIP.name:
-        return _amd_work(artifacts, launch, device)
+    amd = variant.target.backend == HIP.name
+    counts, numbers = _amd_work(artifacts, launch, devices[0]) if amd else _cuda_work(artifacts, launch)
+    blocks = resident.blocks if resident else 0
+    return [Work(_launch_numbers(counts, blocks, device) | numbers, counts) for device in devices]
+
+
+def _cuda_work(artifacts: VariantArtifacts, launch: Launch) -> tuple[LaunchCounts, dict[str, float]]:
+    """Count a launch by its PTX, and return what all devices of the target have in common."""
+    variant, resident = artifacts.variant, artifacts.occupancy
     ptx, binary = artifacts.assembly, artifacts.binary
     if resident is None or ptx is None or binary is None or variant.target.backend != CUDA.name:
         raise UserError(f"#{variant.id}: an estimate needs the PTX and the cubin of a compiled variant")
-    code = machine_instructions(
-        binary, str(variant.metadata.get("name", variant.kernel.name)), int(variant.target.arch)
-    )
+    text = ptx.split("\n")
+    code = _machine_code(artifacts, binary, text)
     if code is None:
         raise UserError(f"#{variant.id}: the cubin has no machine code of {variant.kernel.name}")
     counts = count_launch(variant, launch, ptx)
-    text = ptx.split("\n")
-    code = with_products(code, text)
     runs = machine_runs(code, _line_times(counts, ptx, len(text)))
-    numbers = _launch_numbers(counts, resident.blocks, device) | {
+    numbers = {
         # L1 has the rest of the 256 KiB that it shares with shared memory from compute capability 8.0 on.
         "l1 bytes": max(16.0, 256 - (artifacts.count("shared") or 0) * resident.blocks / 1024) * 1024,
     }
-    numbers |= _instructions(code, runs, counts.warps)
-    numbers |= _matrix(counts, text)
-    numbers |= _latency(code, runs, counts, text)
-    return Work(numbers, counts)
+    numbers |= _instructions(code, runs, counts.warps) | _matrix(counts, text)
+    return counts, numbers | _latency(code, runs, counts, text)
+
+
+def _machine_code(
+    artifacts: VariantArtifacts, binary: bytes, ptx: Sequence[str]
+) -> MachineInstructions | None:
+    variant = artifacts.variant
+    name = str(variant.metadata.get("name", variant.kernel.name))
+    code = machine_instructions(binary, name, int(variant.target.arch))
+    return None if code is None else with_products(code, ptx)
 
 
 def _launch_numbers(counts: LaunchCounts, resident: int, device: DeviceRates) -> dict[str, float]:
@@ -121,11 +135,12 @@ def _launch_numbers(counts: LaunchCounts, resident: int, device: DeviceRates) ->
     return numbers | _memory(counts) | _traffic(counts, resident, device.multiprocessors, device.dies)
 
 
-def _amd_work(artifacts: VariantArtifacts, launch: Launch, device: DeviceRates) -> Work:
-    """Compute the work of a launch of an AMD kernel, from its LLVM IR and AMDGCN."""
-    variant, resident, assembly = artifacts.variant, artifacts.occupancy, artifacts.assembly
-    llvm, arch = artifacts.text("llir"), variant.target.arch
-    if resident is None or assembly is None or llvm is None:
+def _amd_work(
+    artifacts: VariantArtifacts, launch: Launch, device: DeviceRates
+) -> tuple[LaunchCounts, dict[str, float]]:
+    """Count a launch by its LLVM IR; compute units of a target have the same rates and the same L1."""
+    variant, assembly, llvm = artifacts.variant, artifacts.assembly, artifacts.text("llir")
+    if artifacts.occupancy is None or assembly is None or llvm is None:
         raise UserError(f"#{variant.id}: an estimate needs the LLVM IR and the AMDGCN of a compiled variant")
     counts = count_launch(variant, launch, llvm)
     if not counts.blocks:
@@ -134,29 +149,14 @@ def _amd_work(artifacts: VariantArtifacts, launch: Launch, device: DeviceRates) 
     made = amd_code(assembly, llvm, program, counts)
     if made is None:
         raise UserError(f"#{variant.id}: the AMDGCN has no instructions")
+    arch = variant.target.arch
     replay = Replay(made.code, made.runs, amd_replay_input(made, counts, program, arch, device.tensor))
     products = sum(count * matrix_work(name, arch) for name, count in counts.matrix().items())
-    numbers = _launch_numbers(counts, resident.blocks, device)
-    numbers |= amd_instructions(made, counts, assembly)
+    numbers = amd_instructions(made, counts, assembly)
     numbers |= {"wgmma": 0.0, "wgmma operands": 0.0, "mma": products / COUNTED_TENSOR}
     numbers |= {"l1 bytes": float(device.l1_kib * 1024)}
     numbers |= {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}
-    return Work(numbers, counts)
-
-
-def with_products(code: MachineInstructions, ptx: Sequence[str]) -> MachineInstructions:
-    """Return the machine code with the PTX lines of its warp-group matrix instructions.
-
-    ptxas gives those the line of what precedes them, the computation of a descriptor for instance.
-    """
-    products = np.array([number for number, line in enumerate(ptx) if "wgmma.mma_async" in line], np.int64)
-    instructions = np.flatnonzero(np.isin(code.opcode, _GROUP_PRODUCTS) & (code.ptx_line >= 0))
-    if not len(products) or not len(instructions):
-        return code
-    following = np.minimum(np.searchsorted(products, code.ptx_line[instructions]), len(products) - 1)
-    lines = code.ptx_line.copy()
-    lines[instructions] = products[following]
-    return replace(code, ptx_line=lines)
+    return counts, numbers
 
 
 def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
@@ -177,20 +177,21 @@ def _instructions(code: MachineInstructions, runs: MachineRuns, warps: int) -> d
     """Count the warp instructions of the machine code per program, by unit."""
     times = runs.times * warps
 
-    def total(codes: frozenset[int]) -> float:
+    def total(codes: Collection[int]) -> float:
         return float(times[np.isin(code.opcode, list(codes))].sum())
 
     def named(*names: str) -> float:
-        return total(frozenset(code_number for code_number, name in OPCODES.items() if name in names))
+        return total([code_number for code_number, name in OPCODES.items() if name in names])
 
     memory = named(*(name for name in OPCODES.values() if name.startswith(_MEMORY)))
+    fma, special = total(_FMA), named("MUFU", "F2I", "I2F", "F2F")
     return {
         "instructions": float(times.sum()),
-        "fma": total(_FMA),
-        "special": total(_XU),
-        "double": total(_DOUBLE),
+        "fma": fma,
+        "special": special,
+        "double": named("DFMA", "DADD", "DMUL"),
         "memory instructions": memory,
-        "alu": max(0.0, float(times.sum()) - total(_FMA) - total(_XU) - memory),
+        "alu": max(0.0, float(times.sum()) - fma - special - memory),
         "local loads": named("LDL"),
         "local stores": named("STL"),
         "shuffles": named("SHFL"),
@@ -426,12 +427,10 @@ def steady_cycles(
     variant = artifacts.variant
     if variant.target.backend != CUDA.name or not artifacts.assembly or not artifacts.binary:
         return None
-    name = str(variant.metadata.get("name", variant.kernel.name))
-    code = machine_instructions(artifacts.binary, name, int(variant.target.arch))
+    ptx = artifacts.assembly.split("\n")
+    code = _machine_code(artifacts, artifacts.binary, ptx)
     if code is None:
         return None
-    ptx = artifacts.assembly.split("\n")
-    code = with_products(code, ptx)
     slower = shipped_fit(device.fit).values["mma"] if device.warp_groups else 1.0
     together = len(work.partitions) > 1
     products = _product_cycles(code, ptx, 4 if together else work.warps, device.tensor, slower)

@@ -9,7 +9,9 @@ What only measuring needs is imported by the functions that measure: a table of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
@@ -47,8 +49,9 @@ def _fact(
     absent: FactValue = None,
     place: int = 0,
     in_state: bool = False,
+    amd: str = "",
 ) -> FactKind:
-    """Register a fact; the fields are those of FactKind."""
+    """Register a fact; the fields are those of FactKind, and `amd` is the title of AMD's GPUs."""
 
     def measured(variant: VariantArtifacts) -> Measured:
         result = measure(variant)
@@ -56,7 +59,7 @@ def _fact(
 
     kind = FactKind(
         name, title, unit, better, description, label or title, weight, format, measured, backend, absent,
-        place, in_state,
+        place, in_state, {HIP.name: amd} if amd else {},
     )  # fmt: skip
     _registered.append(kind)
     return kind
@@ -153,11 +156,12 @@ LAUNCHABLE = _fact(
 )
 REGISTERS = _fact(
     "registers", "Regs", "registers", "low", "registers per thread (AMD: VGPRs and AGPRs); see stack",
-    lambda v: v.resources.registers, label="Registers per thread", weight=3.0, place=-3,
+    lambda v: v.resources.registers, label="Registers per thread", weight=3.0, place=-3, amd="VGPRs",
 )  # fmt: skip
 STACK = _fact(
     "stack", "Stack", "bytes", "low", "local memory (AMD: scratch) per thread; if not 0, it spills",
     lambda v: v.with_local_accesses(v.resources.stack), label="Stack per thread", weight=20.0, place=-2,
+    amd="Scratch",
 )  # fmt: skip
 SPILLS = _fact(
     "n_spills", "Spills", "words", "low", "4-byte words of local memory per thread, as Triton counts",
@@ -189,7 +193,7 @@ SCALAR_REGISTERS = _fact(
 )  # fmt: skip
 SHARED = _fact(
     "shared", "Shared", "bytes", "low", "shared memory (AMD: LDS) per block",
-    lambda v: v.count("shared"), label="Shared memory per block", weight=2.0, place=1,
+    lambda v: v.count("shared"), label="Shared memory per block", weight=2.0, place=1, amd="LDS",
 )  # fmt: skip
 TENSOR_MEMORY = _fact(
     "tensor_memory", "Tmem", "columns", "low", "columns of tensor memory per block",
@@ -211,6 +215,7 @@ OCCUPANCY = _fact(
 BLOCKS_PER_SM = _fact(
     "blocks_per_sm", "Blocks/SM", "blocks", "high", "resident blocks per multiprocessor",
     lambda v: v.occupancy.blocks if v.occupancy else None, label="Blocks per multiprocessor",
+    amd="Workgroups/CU",
 )  # fmt: skip
 LIMITER = _fact(
     "limiter", "Limited by", "", "", "the resource that limits occupancy",
@@ -236,11 +241,11 @@ GLOBAL_STORES = _fact(
 )  # fmt: skip
 SHARED_LOADS = _fact(
     "shared_loads", "Shared loads", "", "", "loads from shared memory by width, including ldmatrix",
-    lambda v: v.instructions_by_width("shared load"), label="Shared memory loads",
+    lambda v: v.instructions_by_width("shared load"), label="Shared memory loads", amd="LDS loads",
 )  # fmt: skip
 SHARED_STORES = _fact(
     "shared_stores", "Shared stores", "", "", "stores to shared memory by width, including stmatrix",
-    lambda v: v.instructions_by_width("shared store"), label="Shared memory stores",
+    lambda v: v.instructions_by_width("shared store"), label="Shared memory stores", amd="LDS stores",
 )  # fmt: skip
 LDMATRIX = _fact(
     "ldmatrix", "ldmatrix", "instructions", "", "ldmatrix instructions",
@@ -337,10 +342,13 @@ FACT_NAMED = {kind.name: kind for kind in FACT_KINDS}
 
 @cache
 def kinds_for(backend: str) -> tuple[FactKind, ...]:
-    """Return the facts that variants for `backend` ("cuda", "hip") have, in table order."""
+    """Return the facts that variants for `backend` ("cuda", "hip") have, in table order and its words."""
     own_backend = backend_named(backend)
     kinds = (kind for kind in FACT_KINDS if kind.backend in (None, backend) or kind.name in own_backend.facts)
-    return (*kinds, *_stage_kinds(own_backend))
+    titled = (
+        replace(kind, title=kind.titles.get(backend, kind.title)) if kind.titles else kind for kind in kinds
+    )
+    return (*titled, *_stage_kinds(own_backend))
 
 
 def _stage_kinds(backend: Backend) -> Iterator[FactKind]:
@@ -351,8 +359,14 @@ def _stage_kinds(backend: Backend) -> Iterator[FactKind]:
 
 
 def kinds_of(backends: Iterable[str]) -> tuple[FactKind, ...]:
-    """Return the facts that variants for any of these backends have, in table order."""
-    present = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
+    """Return the facts that variants for any of these backends have, in table order.
+
+    A single backend has its own titles.
+    """
+    each = list(map(kinds_for, backends))
+    if len(each) == 1:
+        return each[0]
+    present = dict.fromkeys(chain.from_iterable(each))
     return (
         *(kind for kind in FACT_KINDS if kind in present),
         *(kind for kind in present if kind not in FACT_KINDS),

@@ -361,7 +361,7 @@ def access_conflicts(
         return AccessConflicts(access, None, None, f"{access.how}: wavefronts unknown")
     if target.backend != CUDA.name:
         whose = "AMD's LDS" if target.backend == HIP.name else f"{target.backend}'s shared memory"
-        return AccessConflicts(access, None, None, f"wavefronts of {whose} are not documented")
+        return AccessConflicts(access, None, None, f"conflicts in {whose} are not computed")
     matrices = _MATRICES.get(access.opcode, "") in instructions
     tensor, buffer = access.registers, access.buffer
     try:

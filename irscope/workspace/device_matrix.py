@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from irscope.facts.fact import value_named
+from irscope.facts.fact import Facts, value_of
+from irscope.facts.registry import BLOCKS_PER_SM, OCCUPANCY, SPILLS
 from irscope.model import Config, UserError, Variant
+from irscope.model.records import grouped
 from irscope.model.text import one_line
-from irscope.workspace.picking import Choice, device_named, picks
-from irscope.workspace.problem_sizes import by_kernel
+from irscope.workspace.picking import NO_LAUNCHES, device_named, requested_problems
+from irscope.workspace.problem_sizes import Problem, by_kernel, problems
 
 if TYPE_CHECKING:
     from irscope.estimating.constants import DeviceRates
@@ -27,7 +29,8 @@ class DeviceCell:
     """A config on a device: the variant that was compiled for it, and how it does there.
 
     `problem` says why it cannot be launched, in one line ("": it can be). `spills` are words per thread,
-    `occupancy` is a share of 1, both None if they are not known. `estimate` is that of the launch.
+    `occupancy` is a share of 1, both None if they are not known. `estimate` is that of the launch, without
+    its terms.
     """
 
     variant: Variant
@@ -35,6 +38,10 @@ class DeviceCell:
     spills: int | None
     occupancy: float | None
     estimate: Estimate | None
+
+
+# The variants of a problem on a device, and why none has an estimate ("": one has).
+_Cells: TypeAlias = "tuple[list[DeviceCell], str]"
 
 
 @dataclass(frozen=True)
@@ -120,94 +127,104 @@ def device_matrices(
     `devices` are rates by name. Without `launches`, as `irscope pick --launch` takes them, the recorded ones
     are estimated. Raises UserError if nothing fits a launch, or no kernel is selected.
     """
-    parts: dict[tuple[str, str], dict[str, tuple[list[Choice], str]]] = {}
-    recorded = bool(launches) or any(variant.launches for variant in workspace.select(kernel))
-    for number, (name, rates) in enumerate(devices.items()):
-        report(number, len(devices))
-        if not any(str(variant.target) == rates.target for variant in workspace.variants):
-            continue
-        groups = _estimated if recorded else _compiled
-        for key, choices, trouble in groups(workspace, kernel, name, rates, launches):
-            parts.setdefault(key, {})[name] = choices, trouble
-    workspace.estimates.save()
-    return [
-        _matrix(workspace, devices, *key, {name: columns.get(name, ([], "")) for name in devices})
-        for key, columns in parts.items()
+    selected = [variant for variant in workspace.select(kernel) if variant.edit is None]
+    recorded = bool(launches) or any(variant.launches for variant in selected)
+    by_target = grouped(selected, lambda variant: str(variant.target))
+    asked = [
+        (problem, names)
+        for target, names in grouped(devices, lambda name: devices[name].target).items()
+        if target in by_target
+        for problem in _problems(workspace, by_target[target], launches, recorded)
     ]
+    total = sum(len(problem.launches) for problem, _ in asked)
+    done = 0
+    parts: dict[tuple[str, str], dict[str, _Cells]] = {}
+    for problem, names in asked:
+
+        def counted(number: int, before: int = done) -> None:
+            report(before + number, total)
+
+        columns = _cells(workspace, problem, [devices[name] for name in names], counted)
+        parts.setdefault((problem.kernel, problem.text), {}).update(zip(names, columns, strict=True))
+        done += len(problem.launches)
+        workspace.estimates.save()
+    return [_matrix(devices, *key, columns) for key, columns in parts.items()]
 
 
-def _estimated(
-    workspace: Workspace, kernel: str | None, device: str, rates: DeviceRates, launches: Sequence[str]
-) -> Iterator[tuple[tuple[str, str], list[Choice], str]]:
-    """Yield kernel and problem, its configs, and why none has an estimate."""
-    for pick in picks(workspace, kernel, rates.target, launches, device=device):
-        yield (pick.problem.kernel, pick.problem.text), list(pick.choices), pick.trouble
-
-
-def _compiled(
-    workspace: Workspace, kernel: str | None, device: str, rates: DeviceRates, launches: Sequence[str]
-) -> Iterator[tuple[tuple[str, str], list[Choice], str]]:
-    """Yield the same without a launch: what can be launched, and no estimates."""
-    from irscope.estimating.ranking import why_not_launchable
-
-    read = partial(partial, workspace.contents.find)
-    for members in by_kernel(workspace.select(kernel, rates.target)):
-        choices = []
-        for variant in members:
-            reason, text = why_not_launchable(variant, read) or ("", None)
-            choices.append(Choice(variant, workspace.names[variant.id], None, None, text, reason))
-        yield (members[0].kernel.name, ""), choices, "no launch is known"
-
-
-def _matrix(
-    workspace: Workspace,
-    devices: Mapping[str, DeviceRates],
-    kernel: str,
-    problem: str,
-    columns: Mapping[str, tuple[list[Choice], str]],
-) -> DeviceMatrix:
-    rows = _rows(choice for choices, _ in columns.values() for choice in choices)
-    return DeviceMatrix(
-        kernel,
-        problem,
-        tuple(rows.values()),
-        tuple(
-            DeviceColumn(name, devices[name], _cells(workspace, rows, choices), trouble)
-            for name, (choices, trouble) in columns.items()
-        ),
-    )
-
-
-def _rows(choices: Iterable[Choice]) -> dict[tuple[object, Config], Variant]:
-    """Return the first variant of each config and specialization, in the order of the capture."""
-    variants = sorted((choice.variant for choice in choices), key=lambda variant: variant.id)
-    rows: dict[tuple[object, Config], Variant] = {}
-    for variant in variants:
-        rows.setdefault(_key(variant), variant)
-    return rows
-
-
-def _key(variant: Variant) -> tuple[object, Config]:
-    return variant.specialization, variant.config
+def _problems(
+    workspace: Workspace, variants: Sequence[Variant], launches: Sequence[str], recorded: bool
+) -> list[Problem]:
+    """Return the problems of the variants of a target; if no launch is known, one per kernel."""
+    if not recorded:
+        return [
+            Problem(members[0].kernel.name, str(members[0].target), (), (), {}, tuple(members))
+            for members in by_kernel(variants)
+        ]
+    found = requested_problems(variants, launches) if launches else problems(variants)
+    if not found:
+        raise UserError(NO_LAUNCHES.format(path=workspace.path))
+    return found
 
 
 def _cells(
-    workspace: Workspace, rows: Iterable[tuple[object, Config]], choices: Sequence[Choice]
-) -> tuple[DeviceCell | None, ...]:
-    by_config = {_key(choice.variant): choice for choice in choices}
-    return tuple(_cell(workspace, by_config[key]) if key in by_config else None for key in rows)
+    workspace: Workspace, problem: Problem, devices: Sequence[DeviceRates], report: Callable[[int], None]
+) -> list[_Cells]:
+    """Return all variants of a problem on each device of its target, and why none has an estimate."""
+    variants = [*problem.variants, *problem.unlaunched]
+    launched = [variant for variant in variants if variant.id in problem.launches]
+    columns: list[list[Estimate | None]] = [[] for _ in devices]
+    trouble = "no launch is known"
+    if launched:
+        launches = [(variant, problem.launches[variant.id]) for variant in launched]
+        columns, trouble = workspace.estimates.columns(launches, devices, report)
+    facts = workspace.all_facts(variants)
+    cells = [_cell(workspace, variant, facts[variant.id]) for variant in variants]
+    result = []
+    for column in columns:
+        estimates = {variant.id: one for variant, one in zip(launched, column, strict=True)}
+        estimated = [replace(cell, estimate=estimates.get(cell.variant.id)) for cell in cells]
+        result.append((estimated, "" if any(column) else trouble))
+    return result
 
 
-def _cell(workspace: Workspace, choice: Choice) -> DeviceCell:
-    from irscope.estimating.ranking import CANNOT_LAUNCH, NOT_COMPILED
+def _cell(workspace: Workspace, variant: Variant, facts: Facts) -> DeviceCell:
+    """Return a cell without its estimate."""
+    from irscope.estimating.ranking import why_not_launchable
 
-    facts = workspace.facts(choice.variant)
-    problem = choice.rejected if choice.reason in (NOT_COMPILED, CANNOT_LAUNCH) else None
-    spills, occupancy = (value_named(facts, name) for name in ("n_spills", "occupancy"))
+    # The machine code is read only if no block fits, to say why.
+    find = workspace.contents.find if value_of(facts, BLOCKS_PER_SM) == 0 else _nothing
+    _, problem = why_not_launchable(variant, partial(partial, find)) or ("", "")
+    spills, occupancy = value_of(facts, SPILLS), value_of(facts, OCCUPANCY)
     return DeviceCell(
-        choice.variant,
-        one_line(problem or ""),
+        variant,
+        one_line(problem),
         spills if isinstance(spills, int) else None,
         occupancy if isinstance(occupancy, float | int) else None,
-        choice.estimate,
+        None,
     )
+
+
+def _nothing(variant: Variant, stage: str) -> None:
+    """Read no stage."""
+
+
+def _matrix(
+    devices: Mapping[str, DeviceRates], kernel: str, problem: str, columns: Mapping[str, _Cells]
+) -> DeviceMatrix:
+    cells = sorted(
+        (cell for column, _ in columns.values() for cell in column), key=lambda cell: cell.variant.id
+    )
+    rows: dict[tuple[object, Config], Variant] = {}
+    for cell in cells:
+        rows.setdefault(_key(cell.variant), cell.variant)
+    made = []
+    for name, rates in devices.items():
+        column, trouble = columns.get(name, ([], ""))
+        by_config = {_key(cell.variant): cell for cell in reversed(column)}
+        made.append(DeviceColumn(name, rates, tuple(map(by_config.get, rows)), trouble))
+    return DeviceMatrix(kernel, problem, tuple(rows.values()), tuple(made))
+
+
+def _key(variant: Variant) -> tuple[object, Config]:
+    """Return what tells a row from others: the specialization and the config."""
+    return variant.specialization, variant.config

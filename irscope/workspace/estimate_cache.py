@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
@@ -55,6 +55,40 @@ class Estimates:
             raise UserError(str(result))
         return result
 
+    def columns(
+        self,
+        launches: Sequence[tuple[Variant, Launch]],
+        devices: Sequence[DeviceRates],
+        report: Callable[[int], None] = lambda done: None,
+    ) -> tuple[list[list[Estimate | None]], str]:
+        """Return the estimates of `launches` on each device of their target, and why the first has none.
+
+        They lack terms, facts and notes: one small file of the cache folder has those of a device. `report`
+        receives the number of launches that were counted.
+        """
+        names = [
+            derived_key("column", b"", *(_cache_name(*launch, rates, None) for launch in launches))
+            for rates in devices
+        ]
+        columns = [_from_json(self._cache.read(name)) for name in names]
+        missing = [at for at, column in enumerate(columns) if not column]
+        trouble = ""
+        for number, (variant, launch) in enumerate(launches if missing else (), 1):
+            row: Sequence[Estimate | None]
+            try:
+                row = self._make(variant, launch, [devices[at] for at in missing])
+            except UserError as error:
+                row = [None] * len(missing)
+                # Why a compilation failed is said with the config.
+                trouble = trouble or ("" if variant.failure else str(error))
+            for at, one in zip(missing, row, strict=True):
+                columns[at].append(one and replace(one, terms=(), facts={}, notes=(), limits=()))
+            report(number)
+        for at in missing:
+            if any(columns[at]):
+                self._keep(names[at], columns[at])
+        return columns, trouble
+
     def facts(self, variant: Variant) -> dict[str, Fact]:
         """Return the facts ESTIMATE_KINDS of the first launch, by name; unknown without an estimate."""
         estimate: Estimate | None = None
@@ -86,21 +120,29 @@ class Estimates:
     def _stored_or_made(
         self, variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None
     ) -> Estimate:
-        from irscope.estimating.estimate import estimate
-
         name = _cache_name(variant, launch, device, fit)
-        stored = self._cache.read(name)
-        if stored is not None and (cached := _from_json(stored)) is not None:
-            return cached
+        for stored in _from_json(self._cache.read(name)):
+            if stored is not None:
+                return stored
+        (result,) = self._make(variant, launch, [device], fit)
+        self._keep(name, [result])
+        return result
+
+    def _make(
+        self, variant: Variant, launch: Launch, devices: Sequence[DeviceRates | None], fit: Fit | None = None
+    ) -> list[Estimate]:
+        from irscope.estimating.estimate import estimates
+
         read: Callable[[str], bytes | None] = partial(self._workspace.contents.find, variant)
         try:
-            result = estimate(variant, launch, read, device, fit)
+            return estimates(variant, launch, read, devices, fit)
         except (ArithmeticError, LookupError, ValueError, RecursionError) as error:
             # Machine code that the model cannot follow costs only its own estimate.
             raise UserError(f"#{variant.id}: no estimate: {type(error).__name__}: {error}") from error
+
+    def _keep(self, name: str, estimates: Sequence[Estimate | None]) -> None:
         with self._lock:
-            self._made[name] = json.dumps(asdict(result)).encode()
-        return result
+            self._made[name] = json.dumps([one and asdict(one) for one in estimates]).encode()
 
 
 def _bound_text(estimate: Estimate) -> str:
@@ -134,17 +176,20 @@ def code_digest(folder: Path) -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def _from_json(content: bytes) -> Estimate | None:
-    """Return the estimate that was stored; None if it is damaged."""
+def _from_json(content: bytes | None) -> list[Estimate | None]:
+    """Return the estimates that were stored; none if there are none, or if they are damaged."""
+    try:
+        return [one and _from_values(one) for one in json.loads(content or b"[]")]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return []
+
+
+def _from_values(values: dict[str, Any]) -> Estimate:
     from irscope.estimating.terms import Estimate, Term
 
-    try:
-        values: dict[str, Any] = json.loads(content)
-        terms = tuple(
-            Term(**{**term, "evidence": tuple(Evidence(**line) for line in term["evidence"])})
-            for term in values.pop("terms")
-        )
-        texts = {name: tuple(values.get(name, ())) for name in ("notes", "limits", "depends")}
-        return Estimate(**{**values, "terms": terms, **texts})
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
+    terms = tuple(
+        Term(**{**term, "evidence": tuple(Evidence(**line) for line in term["evidence"])})
+        for term in values.pop("terms")
+    )
+    texts = {name: tuple(values.get(name, ())) for name in ("notes", "limits", "depends")}
+    return Estimate(**{**values, "terms": terms, **texts})

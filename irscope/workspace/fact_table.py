@@ -18,7 +18,7 @@ from irscope.facts.fact import (
     value_named,
 )
 from irscope.facts.occupancy import REPORTED_SPILLS, spills
-from irscope.facts.registry import LAUNCHABLE, STACK, facts_named, kinds_for
+from irscope.facts.registry import LAUNCHABLE, STACK, facts_named, kinds_of
 from irscope.model import Status, Variant
 
 _NONE: Facts = {}
@@ -104,8 +104,7 @@ class FactTable:
     def kinds(variants: Iterable[Variant], estimated: bool) -> list[FactKind]:
         """Return the kinds of facts that the variants can have; if `estimated`, those of estimates too."""
         backends = dict.fromkeys(variant.target.backend for variant in variants)
-        kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
-        return [*kinds, *(ESTIMATE_KINDS if estimated else ())]
+        return [*kinds_of(backends), *(ESTIMATE_KINDS if estimated else ())]
 
     def has_estimate(self, variant: int) -> bool:
         """Check whether a variant was estimated."""

@@ -1,9 +1,9 @@
 """Launches that a user writes: `grid=(cdiv(M, BLOCK_M), cdiv(N, BLOCK_N)), M=4096, N=4096, x=[M, N]`.
 
 A value is an expression of numbers, other values of the text, and the constants of the variant. The integers
-of a tensor are made by a function, `ids=random(4096, 128)`, and `len(ids)` is their number. A grid may
-also be written as in Python, `lambda META: (triton.cdiv(M, META["BLOCK_M"]),)`. Nothing is executed
-(`irscope.lint.source.evaluate`).
+of a tensor are made by a function, `ids=random(4096, 128)`, or a file has them, `ids=@ids.npy`; `len(ids)` is
+their number. A grid may also be written as in Python, `lambda META: (triton.cdiv(M, META["BLOCK_M"]),)`.
+Nothing is executed (`irscope.lint.source.evaluate`).
 
 Launches that nobody made, stored in a capture, so that its variants can be estimated.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,10 +57,11 @@ _TORCH_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """An expression, and its text."""
+    """An expression, and its text; for a file, the integers in it."""
 
     text: str
     node: ast.expr
+    integers: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
     def names(self) -> set[str]:
@@ -135,11 +136,11 @@ class LaunchExpression:
             ]
             for name in ready or list(pending)[:1]:
                 written = pending.pop(name).with_lengths(made)
-                if written.maker:
-                    made[name] = _made(written, names)
-                    names[name] = (len(made[name]),)
-                else:
+                integers = _made(written, names) if written.maker else written.integers
+                if integers is None:
                     names[name] = _value(written, names)
+                else:
+                    made[name], names[name] = integers.ravel(), integers.shape
         return names, made
 
 
@@ -157,7 +158,7 @@ def parse_launch(text: str) -> LaunchExpression:
             raise UserError(f"--launch: '{part}' is not NAME=VALUE; {_EXAMPLE}")
         if name in parts:
             raise UserError(f"--launch: '{name}' has two values")
-        parts[name] = _parsed(value)
+        parts[name] = _read(value) if value.startswith("@") else _parsed(value)
     if _GRID not in parts:
         raise UserError(f"--launch: there is no grid; {_EXAMPLE}")
     return LaunchExpression(parts.pop(_GRID), parts)
@@ -193,6 +194,25 @@ def _parsed(text: str, option: str = _OPTION) -> _Written:
     return _Written(text, node.body if isinstance(node, ast.Lambda) else node)
 
 
+def _read(text: str) -> _Written:
+    """Read the integers of a file, "@ids.npy". Raises UserError if it has none, or too many."""
+    import numpy as np
+
+    path = text.removeprefix("@")
+    try:
+        # Maps the file: only its header is read before its type and size are known.
+        array = np.lib.format.open_memmap(path, mode="r") if Path(path).is_file() else None
+    except (OSError, ValueError, EOFError):
+        raise UserError(f"--launch: '{path}' is not a file that numpy.save wrote") from None
+    if array is None:
+        raise UserError(f"--launch: there is no file '{path}'")
+    if not np.can_cast(array.dtype, np.int64):
+        raise UserError(f"--launch: '{path}' has values of type {array.dtype}, not integers")
+    if not 0 < array.size <= MOST_BYTES // 2:
+        raise UserError(f"--launch: '{path}' has {array.size:,} integers, not 1 to {MOST_BYTES // 2:,}")
+    return _Written(text, ast.Constant(path), np.array(array, np.int64))
+
+
 def _value(written: _Written, names: Mapping[str, StaticValue], option: str = _OPTION) -> StaticValue:
     """Evaluate an expression. Raises UserError, which names what is unknown, if it has no value."""
     lookup = partial(_named, names)
@@ -225,6 +245,8 @@ def _made(written: _Written, names: Mapping[str, StaticValue]) -> NDArray[np.int
 
 def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterator[tuple[str, str]]:
     """Yield the integers of the variant's tensors, as `model.Launch` has them."""
+    import numpy as np
+
     types = {argument.name: argument.type for argument in variant.specialization}
     for name, values in made.items():
         if name not in types:
@@ -237,6 +259,9 @@ def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterato
                 f"--launch: '{name}' is {types[name]}; only tensors of at most {MOST_BYTES // 1024} KiB of "
                 f"{kinds} have values"
             )
+        limits = np.iinfo(element)
+        if not limits.min <= values.min() <= values.max() <= limits.max:
+            raise UserError(f"--launch: '{name}' has integers that are not {element}, as its tensor has")
         yield name, text
 
 

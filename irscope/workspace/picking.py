@@ -337,7 +337,7 @@ def picks(
     rates = device_named(device) if device else (None, None)
     variants = [variant for variant in workspace.select(kernel, target) if variant.edit is None]
     share = parse_top(top) if top is not None else None
-    requested = _requested(variants, launches) if launches else problems(variants)
+    requested = requested_problems(variants, launches) if launches else problems(variants)
     if not requested:
         raise UserError(NO_LAUNCHES.format(path=workspace.path))
     if same_bits_as is not None:
@@ -403,7 +403,9 @@ def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[st
     return None
 
 
-def _requested(variants: Sequence[Variant], written: Sequence[str | LaunchExpression]) -> list[Problem]:
+def requested_problems(
+    variants: Sequence[Variant], written: Sequence[str | LaunchExpression]
+) -> list[Problem]:
     """Return the problems that a user wrote. Raises UserError if no variant can be launched so."""
     groups = by_kernel(variants)
     result = []

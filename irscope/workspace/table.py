@@ -392,7 +392,8 @@ class TableSection:
     def showing(self, kinds: Sequence[FactKind] | None = None) -> TableSection:
         """Return the section with the columns of these facts (None: those that a person is shown)."""
         selected = self.default_kinds if kinds is None else kinds
-        facts = [fact_column(kind, self.facts) for kind in selected]
+        own = {column.name: column.kind for column in self.fact_columns}  # in the words of the target
+        facts = [fact_column(own.get(kind.name, kind), self.facts) for kind in selected]
         return replace(self, columns=[*self.other_columns, *facts])
 
     @cached_property

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.estimate import EstimateScreen
@@ -39,16 +41,21 @@ async def test_b_explains_the_estimates_and_enter_goes_to_the_code(launched: Pat
         assert not isinstance(app.screen, EstimateScreen)
 
 
+async def shows(app: IrscopeApp, pilot: Pilot[Any], text: str) -> None:
+    """Waits until a text is on the screen."""
+    for _ in range(100):
+        await app.workers.wait_for_complete()
+        await pilot.pause(0.05)
+        if text in characters(app):
+            return
+    raise AssertionError(f"{text!r} is not shown:\n{characters(app)}")
+
+
 async def test_the_table_gets_the_estimates(launched: Path):
     app = IrscopeApp(Workspace(launched))
     async with app.run_test(size=(120, 40)) as pilot:
-        for _ in range(100):
-            await app.workers.wait_for_complete()
-            await pilot.pause(0.05)
-            if "Estimate us" in characters(app):
-                break
-        shown = characters(app)
-    assert "Estimate us" in shown and "Bound by" in shown
+        await shows(app, pilot, "Estimate us")
+        assert "Bound by" in characters(app)
 
 
 async def test_without_launches_the_key_says_why(matmul: Path):
@@ -65,12 +72,9 @@ async def test_d_shows_all_configs_on_the_devices_of_the_target(launched: Path):
         await pilot.press("B")
         await app.workers.wait_for_complete()
         await pilot.press("d")
-        await app.workers.wait_for_complete()
-        await pilot.pause()
+        await shows(app, pilot, "first by estimate")
         shown = characters(app)
         assert "first by estimate" in shown and "irscope table --devices" in shown
         assert all(name in shown for name in ("H100", "H200", "H20", "GH200")) and "L4" not in shown
         await pilot.press("d")
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        assert "x faster by estimate (" in characters(app)
+        await shows(app, pilot, "x faster by estimate (")

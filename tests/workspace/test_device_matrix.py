@@ -9,10 +9,11 @@ import pytest
 
 from irscope.cli.main import main
 from irscope.estimating.constants import DEVICES, rates_of
-from irscope.model import Target, UserError
+from irscope.estimating.counting.counts import LaunchCounts, count_launch
+from irscope.model import Launch, Target, UserError, Variant
 from irscope.targets import device_of, parse_target
 from irscope.workspace import Workspace
-from irscope.workspace.device_matrix import chosen_devices
+from irscope.workspace.device_matrix import chosen_devices, device_matrices
 
 MATMUL = Path(__file__).parents[2] / "samples" / "matmul.py"
 SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
@@ -46,8 +47,11 @@ def test_configs_on_devices_that_nobody_has(
         assert main([*command, "--format", "json"]) == 0
         (matrix,) = json.loads(capsys.readouterr().out)
         made = {file: file.stat().st_mtime_ns for file in (tmp_path / "devices").iterdir()}
-        assert main([*command, "--width", "120"]) == 0  # nothing is compiled again
+        patch.setattr("irscope.estimating.work.count_launch", None)
+        assert main([*command, "--width", "120"]) == 0  # nothing is compiled or counted again
         text = capsys.readouterr().out
+        assert main([*command, "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out) == [matrix]
         assert {file: file.stat().st_mtime_ns for file in (tmp_path / "devices").iterdir()} == made
     h100, h200, l4, mi300 = matrix["devices"]
     assert matrix["schema"] == "irscope.devices/1" and matrix["problem"].startswith("M=4096, N=4096")
@@ -72,6 +76,31 @@ def test_without_a_launch_a_cell_is_the_occupancy(capture: Path, capsys: pytest.
     assert "2 of 2" in text and "H200: not estimated: no launch is known" in text and "%" in text
 
 
+def test_devices_of_a_target_are_estimated_by_one_count(capture: Path, monkeypatch: pytest.MonkeyPatch):
+    """The matrix has the estimate that each device has by itself."""
+    counted: list[Variant] = []
+
+    def count(variant: Variant, launch: Launch, ptx: str) -> LaunchCounts:
+        counted.append(variant)
+        return count_launch(variant, launch, ptx)
+
+    devices = chosen_devices(["H100", "H20", "GH200"])
+    with Workspace(capture) as workspace:
+        alone = [
+            [workspace.estimate(variant, LAUNCH, name).microseconds for variant in workspace.variants]
+            for name in devices
+        ]
+    monkeypatch.setattr("irscope.workspace.stage_contents.DerivedCache.read", lambda cache, key: None)
+    monkeypatch.setattr("irscope.estimating.work.count_launch", count)
+    with Workspace(capture) as workspace:
+        (matrix,) = device_matrices(workspace, devices, launches=[LAUNCH])
+        assert counted == list(workspace.variants)
+    assert alone == [
+        [cell.estimate.microseconds for cell in column.cells if cell and cell.estimate]
+        for column in matrix.columns
+    ]
+
+
 def test_devices_have_sound_rates():
     assert len(DEVICES) >= 30 and list(chosen_devices(["all"])) == list(DEVICES)
     with pytest.raises(UserError, match="no device 'H300'"):
@@ -82,6 +111,9 @@ def test_devices_have_sound_rates():
         peak = rates.tensor * 2 * rates.multiprocessors * rates.clock / 1000
         assert 50 < peak < 2600 and 200 < rates.memory <= 8000 and rates.sources, name
     assert rates_of(Target("cuda", "90", 32)) is DEVICES["H100"]
+    amd = [rates for rates in DEVICES.values() if rates.target.startswith("hip")]
+    units = {(rates.target, rates.tensor, rates.l1_kib) for rates in amd}
+    assert len(units) == len({rates.target for rates in amd}), "a replay is that of all devices of a target"
 
 
 def test_a_report_has_a_section_about_other_devices(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from irscope.model import (
     Argument,
@@ -88,6 +92,44 @@ def test_integers_that_cannot_be_made(text: str, message: str):
     with pytest.raises(UserError) as caught:
         parse_launch(f"M=16, K=1, grid=1, {text}").launch_of(ROUTED)
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_integers_of_a_tensor_come_from_a_file(tmp_path: Path):
+    path = tmp_path / "block tables.npy"
+    np.save(path, np.array([[3, 1], [2, -1], [7, 5]], np.int64))
+    found = parse_launch(f"M=16, K=1, ids=@{path}, grid=(len(ids), 2)").launch_of(ROUTED)
+    values = decoded_integers(dict(found.values)["ids"])
+    assert values is not None and values.tolist() == [3, 1, 2, -1, 7, 5]
+    assert found.grid == (6, 2, 1) and dict(found.arguments)["ids"] == "int32[3, 2]"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no file '{path}'"),
+        (b"", "'{path}' is not a file that numpy.save wrote"),
+        (b"1 2 3\n", "'{path}' is not a file that numpy.save wrote"),
+        (np.array([{}]), "'{path}' is not a file that numpy.save wrote"),
+        (np.zeros(4, np.float32), "'{path}' has values of type float32, not integers"),
+        (np.zeros(4, np.uint64), "'{path}' has values of type uint64, not integers"),
+        (np.zeros((0, 4), np.int32), "'{path}' has 0 integers, not 1 to 131,072"),
+        (np.zeros(200_000, np.int32), "'{path}' has 200,000 integers, not 1 to 131,072"),
+        (np.zeros(70_000, np.int32), "'ids' is *i32; only tensors of at most 256 KiB"),
+        (np.array([2**31]), "'ids' has integers that are not int32, as its tensor has"),
+    ],
+)
+def test_a_file_without_the_integers_of_a_tensor(
+    tmp_path: Path, content: bytes | NDArray[Any] | None, message: str
+):
+    path = tmp_path / "ids.npy"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        np.save(path, content, allow_pickle=True)
+    with pytest.raises(UserError) as caught:
+        parse_launch(f"M=16, K=1, grid=1, ids=@{path}").launch_of(ROUTED)
+    assert str(caught.value).startswith(f"--launch: {message.format(path=path)}")
+    assert "\n" not in str(caught.value)
 
 
 def launch(text: str) -> Launch:

@@ -173,7 +173,7 @@ def test_a_pick_ranks_configs_and_compares_them_with_measurements(capture: Path)
 def test_estimates_are_kept_between_sessions(capture: Path, monkeypatch: pytest.MonkeyPatch):
     with Workspace(capture) as opened:
         first = opened.estimate(opened.variant(1))
-    monkeypatch.setattr("irscope.estimating.estimate.estimate", None)
+    monkeypatch.setattr("irscope.estimating.estimate.estimates", None)
     with Workspace(capture) as opened:
         assert opened.estimate(opened.variant(1)) == first
         with pytest.raises(TypeError):  # another launch is not among them

@@ -9,10 +9,13 @@ import pytest
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
+from irscope.facts.registry import REGISTERS
 from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Value
 from irscope.targets import in_words_of, target_named
 from irscope.workspace import Workspace
+from irscope.workspace.fact_table import FactTable
+from irscope.workspace.table_sections import chosen_kinds
 
 KERNEL = """\
 import triton
@@ -92,6 +95,30 @@ def test_nvidia_has_shared_memory(nvidia: Workspace) -> None:
     text = texts(nvidia)
     assert "Shared memory per block" in text
     assert "LDS" not in text
+
+
+def test_columns_have_the_titles_of_the_vendor(amd: Workspace, nvidia: Workspace) -> None:
+    """Those of both vendors have the common ones, and names are always the same."""
+    amd_titles, nvidia_titles = (
+        {column.name: column.title for column in workspace.sections()[0].showing().fact_columns}
+        for workspace in (amd, nvidia)
+    )
+    names = ("registers", "stack", "shared", "blocks_per_sm", "shared_loads")
+    words = ["VGPRs", "Scratch bytes", "LDS bytes", "Workgroups/CU", "LDS loads"]
+    common = ["Regs", "Stack bytes", "Shared bytes", "Blocks/SM", "Shared loads"]
+    assert [amd_titles[name] for name in names] == words
+    assert [nvidia_titles[name] for name in names] == common
+    (chosen,) = amd.sections()
+    assert [c.title for c in chosen.showing(chosen_kinds(["blocks_per_sm"])).fact_columns] == words[3:4]
+    fact = amd.compare(*amd.variants).facts[0]["registers"]
+    assert fact.kind.title == "VGPRs" and fact.kind == REGISTERS
+    for variants, titles in (
+        (amd.variants, words),
+        (nvidia.variants, common),
+        ((*amd.variants, *nvidia.variants), common),
+    ):
+        kinds = {kind.name: kind.heading for kind in FactTable.kinds(variants, estimated=False)}
+        assert [kinds[name] for name in names] == titles
 
 
 @pytest.mark.parametrize("target", ["hip:gfx942", "cuda:80"])
