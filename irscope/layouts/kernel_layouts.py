@@ -242,9 +242,7 @@ class KernelLayouts:
         for _, end, layout in self._ends(tensor, swizzle):
             addresses = _addresses(end, layout)
             for by in color_choices(layout):
-                grid = color_map(
-                    layout, by.value, by, cell or (1, 1), addresses, window.plane, part, described=False
-                )
+                grid = color_map(layout, by.value, by, cell or (1, 1), addresses, window.plane, part)
                 per_glyph = grid.legend[-1][1].partition(", ")[2]
                 grids.append(replace(grid, title=f"{by.value}, {per_glyph}") if per_glyph else grid)
         return grids

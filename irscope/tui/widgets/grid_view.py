@@ -94,9 +94,9 @@ class GridView(Styled, can_focus=True):
             pane = max((panes[0] for panes in self._sides), key=lambda pane: len(pane.grid.cells))
             self.cursor = pane.element(pane.row + rows, pane.column + columns)
 
-    def cells(self) -> list[GridCell | None]:
-        """Return the cell under the cursor in each side's first grid."""
-        return [panes[0].cell for panes in self._sides]
+    def descriptions(self) -> list[str]:
+        """Describe the cell under the cursor in each side's first grid."""
+        return [panes[0].grid.describe(panes[0].row, panes[0].column) for panes in self._sides]
 
     def page(self) -> int:
         """Return how many rows of cells fit on the screen."""
@@ -147,24 +147,15 @@ class GridView(Styled, can_focus=True):
         row = pane.top + y - _HEAD
         columns = range(pane.left, min(end, len(grid.columns)))
         line = [Segment(grid.rows[row].rjust(pane.margin - 1) + " ", label)]
-        cells = groupby((self._cell(pane, row, column) for column in columns), itemgetter(1))
-        line += [Segment("".join(text for text, _ in alike), style) for style, alike in cells]
+        cursor = pane.column if row == pane.row else -1
+        cells = pane.grid.cells[row]
+        inks = ("cursor" if column == cursor else _ink(cells[column]) for column in columns)
+        for ink, alike in groupby(zip(columns, inks, strict=True), itemgetter(1)):
+            style = self.style(f"cell--{ink}") if ink else self.base
+            if pane.compared and ink[:1].isdecimal():
+                style += _BOLD  # also without colors, it differs from those that are equal
+            line.append(Segment("".join([pane.text(cells[column]) for column, _ in alike]), style))
         return fitted(line, pane.width, self.base)
-
-    def _cell(self, pane: _Pane, row: int, column: int) -> tuple[str, Style]:
-        cell, at_cursor = pane.grid.cells[row][column], (row, column) == (pane.row, pane.column)
-        style = self.base if cell is None else self.cell_style(cell)
-        if pane.compared and cell and cell.group >= 0:
-            style += _BOLD  # also without colors, it differs from those that are equal
-        if at_cursor:
-            style = self.style("cell--cursor")
-        text = cell.label if cell else "."
-        return text if pane.grid.compact else f" {text}".ljust(pane.size), style
-
-    def cell_style(self, cell: GridCell) -> Style:
-        """Return the colors of a cell's group."""
-        group = "equal" if cell.group < 0 else str(cell.group % _GROUPS)
-        return self.style(f"cell--{group}{'ab'[cell.shade % 2]}")
 
     @property
     def _width(self) -> int:
@@ -176,10 +167,13 @@ class GridView(Styled, can_focus=True):
         for pane in (pane for panes in self._sides for pane in panes):
             before, scroll = pane.row, (pane.top, pane.left)
             pane.go_to(self.cursor)
+            top = 1 + pane.y
+            if not pane.height:
+                continue
             if scroll != (pane.top, pane.left):
-                self.refresh()
+                self.refresh(Region(0, top, self.size.width, pane.height))
             for row in {before, pane.row}:
-                self.refresh(Region(0, 1 + pane.y + _HEAD + row - pane.top, self.size.width, 1))
+                self.refresh(Region(0, top + _HEAD + row - pane.top, self.size.width, 1))
 
 
 @dataclass
@@ -231,10 +225,10 @@ class _Pane:
         """Return how many columns are on screen."""
         return max(1, (self.width - self.margin) // self.size)
 
-    @property
-    def cell(self) -> GridCell | None:
-        """Return the cell under the cursor."""
-        return self.grid.cells[self.row][self.column] if self.grid.rows and self.grid.columns else None
+    def text(self, cell: GridCell | None) -> str:
+        """Return the text of a cell; without gaps if the labels are single glyphs."""
+        label = cell.label if cell else "."
+        return label if self.grid.compact else f" {label}".ljust(self.size)
 
     def go_to(self, element: tuple[int, int]) -> None:
         """Move the cursor to the cell of an element, and scroll to it."""
@@ -251,6 +245,13 @@ class _Pane:
             return 0, 0
         first = rows[max(0, min(row, len(rows) - 1))], columns[max(0, min(column, len(columns) - 1))]
         return (0, sum(first)) if self.line else first
+
+
+def _ink(cell: GridCell | None) -> str:
+    """Return the name of the colors of a cell's group; "" without a cell."""
+    if cell is None:
+        return ""
+    return f"{'equal' if cell.group < 0 else cell.group % _GROUPS}{'ab'[cell.shade % 2]}"
 
 
 def _starts(labels: Sequence[str]) -> Sequence[int]:
