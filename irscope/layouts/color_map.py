@@ -104,11 +104,11 @@ def color_map(
     title: str,
     by: ColorBy,
     cell: Cell,
-    addresses: Addresses | None = None,
+    where: Addresses | Positions | None = None,
     plane: int = 0,
     part: tuple[range, range] | None = None,
 ) -> Grid:
-    """Draw the map of a layout with `cell` elements per cell; `addresses` are those of a buffer.
+    """Draw the map of a layout with `cell` elements per cell; `where` says where elements are.
 
     `plane` selects one of the matrices of a tensor with three dimensions. `part` are the rows and columns to
     draw, None for all. Raises UnknownLayoutError.
@@ -116,7 +116,10 @@ def color_map(
     shape = layout.shape
     if prod(shape[-2:]) // prod(cell) > MAX_ELEMENTS:
         raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} cells")
-    colors = _bank_colors(addresses) if addresses is not None else _owner_colors(layout, by, cell)
+    if isinstance(where, Addresses):
+        colors = _bank_colors(where)
+    else:
+        colors = _owner_colors(layout, where or Positions(layout), by, cell)
     frame = Frame(shape, plane, part or _starts(shape, cell), cell)
     starts, origin = frame.starts, Frame(shape, 0, frame.starts, cell)
     rows = [colors.position(frame.element(row, 0)) for row in starts[0]]
@@ -152,9 +155,9 @@ def _cell(step: int, value: int) -> GridCell:
     return GridCell(GLYPHS[glyph % len(GLYPHS)], glyph % _GROUPS, glyph // _GROUPS % 2, value=value)
 
 
-def _owner_colors(layout: LinearLayout, by: ColorBy, cell: Cell) -> _Colors:
+def _owner_colors(layout: LinearLayout, positions: Positions, by: ColorBy, cell: Cell) -> _Colors:
     """Color an element by the warp, thread or register that holds it; of several copies, the first."""
-    positions, name = Positions(layout), _INPUTS[by]
+    name = _INPUTS[by]
     mixed = any(positions.value(name, element) for element in _steps(layout.shape, cell))
     noun = "thread of its warp" if by is ColorBy.THREAD else by.value
     position = partial(positions.value, name)

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
+from operator import attrgetter
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, WORD, Addresses, Wavefronts, bank
@@ -128,25 +129,28 @@ def with_equal_cells(grid: Grid, other: Grid) -> Grid:
     others = dict(zip(other.rows, other.cells, strict=True))
     places = {name: column for column, name in enumerate(other.columns)}
     columns = [places.get(name) for name in grid.columns]
-    # The rows of maps are few objects, each of them many times.
+    content = attrgetter("value" if grid.compact else "label")
+    # The cells and rows of maps are few objects, each of them many times.
+    equal: dict[int, GridCell] = {}
+
+    def marked(cell: GridCell | None, counterpart: GridCell | None) -> GridCell | None:
+        if cell is None or counterpart is None or content(cell) != content(counterpart):
+            return cell
+        if id(cell) not in equal:
+            equal[id(cell)] = GridCell(cell.label, EQUAL, cell.shade, cell.marked, cell.value)
+        return equal[id(cell)]
+
     compared: dict[tuple[int, int], tuple[GridCell | None, ...]] = {}
+    no_row = (None,) * len(places)
     rows = []
     for name, cells in zip(grid.rows, grid.cells, strict=True):
-        theirs = others.get(name, ())
+        theirs = others.get(name, no_row)
         key = id(cells), id(theirs)
         if key not in compared:
-            aligned = [theirs[column] if theirs and column is not None else None for column in columns]
-            compared[key] = tuple(map(partial(_marked_equal, grid.compact), cells, aligned))
+            aligned = [None if column is None else theirs[column] for column in columns]
+            compared[key] = tuple(map(marked, cells, aligned))
         rows.append(compared[key])
     return replace(grid, cells=tuple(rows))
-
-
-def _marked_equal(by_value: bool, cell: GridCell | None, other: GridCell | None) -> GridCell | None:
-    """Return the cell, in the group EQUAL if the other one says the same."""
-    if cell is None or other is None:
-        return cell
-    same = cell.value == other.value if by_value else cell.label == other.label
-    return GridCell(cell.label, EQUAL, cell.shade, cell.marked, cell.value) if same else cell
 
 
 def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | None = None) -> Grid:

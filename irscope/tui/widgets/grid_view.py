@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from operator import itemgetter
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -127,14 +127,18 @@ class GridView(Styled, can_focus=True):
         segments: list[Segment] = []
         for heading, panes in zip(self._headings, self._sides, strict=True):
             line: list[Segment] = []
+            used = 0
             if y == 0:
                 text = clipped(display_line(heading), self._width - 1)
                 line.append(Segment(text, self.style("title")))
+                used = cell_len(text)
             for pane in panes:
                 if 0 <= y - 1 - pane.y < pane.height:
-                    line = [*fitted(line, pane.x, self.base), *self._line(pane, y - 1 - pane.y)]
-            segments += fitted(line, self._width, self.base)
-        return Strip(segments).adjust_cell_length(self.size.width, self.base)
+                    line = [*fitted(line, pane.x, self.base, used), *self._line(pane, y - 1 - pane.y)]
+                    used = pane.x + pane.width
+            segments += fitted(line, self._width, self.base, used)
+        strip = Strip(segments, self._width * len(self._sides))
+        return strip.adjust_cell_length(self.size.width, self.base)
 
     def _line(self, pane: _Pane, y: int) -> list[Segment]:
         grid, end = pane.grid, pane.left + pane.page_columns
@@ -145,17 +149,27 @@ class GridView(Styled, can_focus=True):
             names = grid.ruler(pane.size, slice(pane.left, end))
             return fitted([Segment(" " * pane.margin + names, label)], pane.width, self.base)
         row = pane.top + y - _HEAD
-        columns = range(pane.left, min(end, len(grid.columns)))
+        cells = pane.grid.cells[row][:end]
         line = [Segment(grid.rows[row].rjust(pane.margin - 1) + " ", label)]
-        cursor = pane.column if row == pane.row else -1
-        cells = pane.grid.cells[row]
-        inks = ("cursor" if column == cursor else _ink(cells[column]) for column in columns)
-        for ink, alike in groupby(zip(columns, inks, strict=True), itemgetter(1)):
-            style = self.style(f"cell--{ink}") if ink else self.base
-            if pane.compared and ink[:1].isdecimal():
-                style += _BOLD  # also without colors, it differs from those that are equal
-            line.append(Segment("".join([pane.text(cells[column]) for column, _ in alike]), style))
-        return fitted(line, pane.width, self.base)
+        if row == pane.row and cells:
+            line += self._cells(pane, cells[pane.left : pane.column])
+            line.append(Segment(pane.text(cells[pane.column]), self.style("cell--cursor")))
+            line += self._cells(pane, cells[pane.column + 1 :])
+        else:
+            line += self._cells(pane, cells[pane.left :])
+        used = pane.margin + pane.size * (len(cells) - pane.left)
+        return fitted(line, pane.width, self.base, used)
+
+    def _cells(self, pane: _Pane, cells: Sequence[GridCell | None]) -> Iterator[Segment]:
+        """Yield neighbors of one style as one segment."""
+        for color, alike in groupby(cells, _color):
+            style = self.base
+            if color:
+                group, shade = color
+                style = self.style(f"cell--{'equal' if group < 0 else group % _GROUPS}{'ab'[shade % 2]}")
+                if pane.compared and group >= 0:
+                    style += _BOLD  # also without colors, it differs from those that are equal
+            yield Segment("".join(map(pane.text, alike)), style)
 
     @property
     def _width(self) -> int:
@@ -247,11 +261,8 @@ class _Pane:
         return (0, sum(first)) if self.line else first
 
 
-def _ink(cell: GridCell | None) -> str:
-    """Return the name of the colors of a cell's group; "" without a cell."""
-    if cell is None:
-        return ""
-    return f"{'equal' if cell.group < 0 else cell.group % _GROUPS}{'ab'[cell.shade % 2]}"
+def _color(cell: GridCell | None) -> tuple[int, int] | None:
+    return (cell.group, cell.shade) if cell else None
 
 
 def _starts(labels: Sequence[str]) -> Sequence[int]:
