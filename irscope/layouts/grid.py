@@ -126,11 +126,12 @@ class Frame(FrozenValue):
 
 def with_equal_cells(grid: Grid, other: Grid) -> Grid:
     """Return the grid with the cells that `other` has, too, in the group EQUAL."""
-    others = dict(zip(other.rows, other.cells, strict=True))
-    places = {name: column for column, name in enumerate(other.columns)}
-    columns = [places.get(name) for name in grid.columns]
     content = attrgetter("value" if grid.compact else "label")
-    # The cells and rows of maps are few objects, each of them many times.
+    others = {
+        name: dict(zip(other.columns, row, strict=True))
+        for name, row in zip(other.rows, other.cells, strict=True)
+    }
+    # The cells of maps are few objects, each of them many times.
     equal: dict[int, GridCell] = {}
 
     def marked(cell: GridCell | None, counterpart: GridCell | None) -> GridCell | None:
@@ -140,16 +141,10 @@ def with_equal_cells(grid: Grid, other: Grid) -> Grid:
             equal[id(cell)] = GridCell(cell.label, EQUAL, cell.shade, cell.marked, cell.value)
         return equal[id(cell)]
 
-    compared: dict[tuple[int, int], tuple[GridCell | None, ...]] = {}
-    no_row = (None,) * len(places)
     rows = []
     for name, cells in zip(grid.rows, grid.cells, strict=True):
-        theirs = others.get(name, no_row)
-        key = id(cells), id(theirs)
-        if key not in compared:
-            aligned = [None if column is None else theirs[column] for column in columns]
-            compared[key] = tuple(map(marked, cells, aligned))
-        rows.append(compared[key])
+        counterparts = map(others.get(name, {}).get, grid.columns)
+        rows.append(tuple(map(marked, cells, counterparts)))
     return replace(grid, cells=tuple(rows))
 
 
