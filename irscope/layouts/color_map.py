@@ -18,7 +18,7 @@ from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, Addresses, bank
-from irscope.layouts.grid import Frame, Grid, GridCell
+from irscope.layouts.grid import Grid, GridCell, GridFrame
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import MAX_ELEMENTS, Positions
 from irscope.model.records import FrozenValue
@@ -116,14 +116,11 @@ def color_map(
     shape = layout.shape
     if prod(shape[-2:]) // prod(cell) > MAX_ELEMENTS:
         raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} cells")
-    if isinstance(where, Addresses):
-        colors = _bank_colors(where)
-    else:
-        colors = _owner_colors(layout, where or Positions(layout), by, cell)
-    frame = Frame(shape, plane, part or _starts(shape, cell), cell)
-    starts, origin = frame.starts, Frame(shape, 0, frame.starts, cell)
+    colors = _bank_colors(where) if isinstance(where, Addresses) else _owner_colors(layout, where, by, cell)
+    frame = GridFrame(shape, plane, part or _starts(shape, cell), cell)
+    starts, origin = frame.starts, colors.position(frame.element(0, 0))
     rows = [colors.position(frame.element(row, 0)) for row in starts[0]]
-    columns = [colors.position(origin.element(0, column)) for column in starts[1]]
+    columns = [colors.position(frame.element(0, column)) ^ origin for column in starts[1]]
     # Rows at one position are one object: there are few.
     values = {row: [colors.value(row ^ column) for column in columns] for row in dict.fromkeys(rows)}
     if part is not None:  # the registers of one period are few: each gets its own glyph
@@ -155,9 +152,9 @@ def _cell(step: int, value: int) -> GridCell:
     return GridCell(GLYPHS[glyph % len(GLYPHS)], glyph % _GROUPS, glyph // _GROUPS % 2, value=value)
 
 
-def _owner_colors(layout: LinearLayout, positions: Positions, by: ColorBy, cell: Cell) -> _Colors:
+def _owner_colors(layout: LinearLayout, where: Positions | None, by: ColorBy, cell: Cell) -> _Colors:
     """Color an element by the warp, thread or register that holds it; of several copies, the first."""
-    name = _INPUTS[by]
+    positions, name = where or Positions(layout), _INPUTS[by]
     mixed = any(positions.value(name, element) for element in _steps(layout.shape, cell))
     noun = "thread of its warp" if by is ColorBy.THREAD else by.value
     position = partial(positions.value, name)

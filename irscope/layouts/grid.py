@@ -94,7 +94,7 @@ class Window(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Frame(FrozenValue):
+class GridFrame(FrozenValue):
     """A window in cells: the first elements of rows and columns, and the size of a cell.
 
     `plane` selects one of the matrices of a tensor with three dimensions.
@@ -321,14 +321,16 @@ def _bank_cell(lanes: Sequence[int], index: int, who: str) -> GridCell:
     return GridCell(label, lanes[0] // 4 % 8, lanes[0] % 2, index > 0)
 
 
-def _frame(layout: LinearLayout, window: Window, dimension: int, run: int, repeating: Sequence[int]) -> Frame:
+def _frame(
+    layout: LinearLayout, window: Window, dimension: int, run: int, repeating: Sequence[int]
+) -> GridFrame:
     """Return the window in cells; the part that repeats if no window is given."""
     shape = layout.shape
     if len(shape) == 1:
         part = max(repeating[0], run)
         low, high = _range(window.columns, shape[0], part)
         line = min(part, run * _LINE)
-        return Frame(shape, 0, (range(low - low % line, high, line), range(0, line, run)), (1, run))
+        return GridFrame(shape, 0, (range(low - low % line, high, line), range(0, line, run)), (1, run))
     rows, columns = shape[-2:]
     down, across = repeating[-2:]
     size = (run, 1) if dimension == len(shape) - 2 else (1, run if dimension == len(shape) - 1 else 1)
@@ -341,7 +343,7 @@ def _frame(layout: LinearLayout, window: Window, dimension: int, run: int, repea
     ):
         low, high = _range(chosen, length, max(part, step))
         ranges.append(range(low - low % step, high, step))
-    return Frame(shape, window.plane, (ranges[0], ranges[1]), size)
+    return GridFrame(shape, window.plane, (ranges[0], ranges[1]), size)
 
 
 def _range(chosen: tuple[int, int] | None, length: int, part: int) -> tuple[int, int]:
@@ -352,7 +354,7 @@ def _range(chosen: tuple[int, int] | None, length: int, part: int) -> tuple[int,
     return low, high
 
 
-def _part_notes(frame: Frame, layout: LinearLayout) -> list[str]:
+def _part_notes(frame: GridFrame, layout: LinearLayout) -> list[str]:
     shape, (down, across) = layout.shape, frame.starts
     if len(shape) == 1:
         return _line_notes(frame, layout)
@@ -378,7 +380,7 @@ def _part_notes(frame: Frame, layout: LinearLayout) -> list[str]:
     return notes
 
 
-def _line_notes(frame: Frame, layout: LinearLayout) -> list[str]:
+def _line_notes(frame: GridFrame, layout: LinearLayout) -> list[str]:
     """Say which part of a tensor with one dimension is drawn, and how often it repeats."""
     (size,), (down, across) = frame.shape, frame.starts
     last = min(size, down[-1] + across[-1] + frame.size[1]) - 1

@@ -41,7 +41,7 @@ from irscope.workspace.workspace import Workspace
 # The two modules that the diff of a pass compares.
 IN_A, IN_B, BOTH = "a", "b", "both"
 _SIDES = IN_A, IN_B
-# A diff of 1,000 operations takes 1 MB.
+# The diffs that are kept are those of the last passes that were summarized or shown.
 _MOST_DIFFS = 64
 
 _NOTHING = "nothing"
