@@ -104,8 +104,13 @@ def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
     return diff_stage(step.stage, document(step.before), document(step.after))
 
 
-def summary(step: PassStep, document: Documents) -> str:
-    """Return the changes of a pass in one line: operations added and removed, layouts, attributes."""
+def summary(
+    step: PassStep, document: Documents, diff: Callable[[str, PassModule, PassModule], StageDiff]
+) -> str:
+    """Return the changes of a pass in one line: operations added and removed, layouts, attributes.
+
+    `diff` compares two modules of a stage.
+    """
     if step.failed:
         return "failed"
     if not step.changed or step.before is None or step.after is None:
@@ -117,8 +122,8 @@ def summary(step: PassStep, document: Documents) -> str:
     opcodes = opcode_changes(before, after)
     if opcodes and large(before, after):
         return ", ".join(opcodes)
-    diff = diff_stage(step.stage, before, after)
-    return ", ".join([*opcodes, *_layouts(diff)] or _others(diff))
+    changes = diff(step.stage, step.before, step.after)
+    return ", ".join([*opcodes, *_layouts(changes)] or _others(changes))
 
 
 def large(before: Document, after: Document) -> bool:

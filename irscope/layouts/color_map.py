@@ -13,11 +13,12 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, Addresses, bank
-from irscope.layouts.grid import Grid, GridCell
+from irscope.layouts.grid import Grid, GridCell, GridFrame
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import MAX_ELEMENTS, Positions
 from irscope.model.records import FrozenValue
@@ -52,9 +53,13 @@ _INPUTS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Colors(FrozenValue):
-    """The value of an element, how many values there are, and how a value and a glyph are described."""
+    """The value of an element, how many values there are, and how a value and a glyph are described.
 
-    value: Callable[[Vector], int]
+    `position` is linear: that of an element is the exclusive or of those of its row and its column.
+    """
+
+    position: Callable[[Vector], int]
+    value: Callable[[int], int]
     count: int
     describe: Callable[[Vector], str]
     noun: str
@@ -99,38 +104,38 @@ def color_map(
     title: str,
     by: ColorBy,
     cell: Cell,
-    addresses: Addresses | None = None,
+    where: Addresses | Positions | None = None,
     plane: int = 0,
     part: tuple[range, range] | None = None,
-    described: bool = True,
 ) -> Grid:
-    """Draw the map of a layout with `cell` elements per cell; `addresses` are those of a buffer.
+    """Draw the map of a layout with `cell` elements per cell; `where` says where elements are.
 
     `plane` selects one of the matrices of a tensor with three dimensions. `part` are the rows and columns to
-    draw, None for all. Unless `described`, cells have no descriptions; `KernelLayouts.element_text` makes
-    those, too. Raises UnknownLayoutError.
+    draw, None for all. Raises UnknownLayoutError.
     """
     shape = layout.shape
     if prod(shape[-2:]) // prod(cell) > MAX_ELEMENTS:
         raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} cells")
-    colors = _bank_colors(addresses) if addresses is not None else _owner_colors(layout, by, cell)
-    starts = part or _starts(shape, cell)
-    elements = [[_element(shape, plane, row, column) for column in starts[1]] for row in starts[0]]
-    values = [list(map(colors.value, line)) for line in elements]
+    colors = _bank_colors(where) if isinstance(where, Addresses) else _owner_colors(layout, where, by, cell)
+    frame = GridFrame(shape, plane, part or _starts(shape, cell), cell)
+    starts, origin = frame.starts, colors.position(frame.element(0, 0))
+    rows = [colors.position(frame.element(row, 0)) for row in starts[0]]
+    columns = [colors.position(frame.element(0, column)) ^ origin for column in starts[1]]
+    # Rows at one position are one object: there are few.
+    values = {row: [colors.value(row ^ column) for column in columns] for row in dict.fromkeys(rows)}
     if part is not None:  # the registers of one period are few: each gets its own glyph
-        colors = replace(colors, count=max(map(max, values)) + 1)
-    describe = colors.describe if described else _not_described
-    rows = []
-    for line, line_values in zip(elements, values, strict=True):
-        rows.append(tuple(map(partial(_cell, colors.step, describe), line, line_values)))
+        colors = replace(colors, count=max(map(max, values.values())) + 1)
+    cells = {value: _cell(colors.step, value) for value in set(chain(*values.values()))}
+    lines = {row: tuple([cells[value] for value in line]) for row, line in values.items()}
     return Grid(
         title,
         tuple(map(str, starts[0])),
         tuple(map(str, starts[1])),
-        tuple(rows),
+        tuple([lines[row] for row in rows]),
         _legend(colors),
         _notes(colors, shape, cell, plane),
         compact=True,
+        describe=partial(frame.describe, colors.describe),
     )
 
 
@@ -142,31 +147,22 @@ def _starts(shape: Vector, cell: Cell) -> tuple[range, range]:
     return range(0, shape[-2], cell[0]), range(0, shape[-1], cell[1])
 
 
-def _element(shape: Vector, plane: int, row: int, column: int) -> Vector:
-    if len(shape) == 1:
-        return (row + column,)
-    outer = (0,) * (len(shape) - 3) + (plane,) * (len(shape) > 2)
-    return (*outer, row, column)
+def _cell(step: int, value: int) -> GridCell:
+    glyph = value // step
+    return GridCell(GLYPHS[glyph % len(GLYPHS)], glyph % _GROUPS, glyph // _GROUPS % 2, value=value)
 
 
-def _cell(step: int, describe: Callable[[Vector], str], element: Vector, value: int) -> GridCell:
-    glyph, text = value // step, describe(element)
-    description = f"element ({', '.join(map(str, element))}): {text}" if text else ""
-    label, shade = GLYPHS[glyph % len(GLYPHS)], glyph // _GROUPS % 2
-    return GridCell(label, glyph % _GROUPS, shade, False, description, value)
-
-
-def _not_described(element: Vector) -> str:
-    """Leave out the description of an element."""
-    return ""
-
-
-def _owner_colors(layout: LinearLayout, by: ColorBy, cell: Cell) -> _Colors:
+def _owner_colors(layout: LinearLayout, where: Positions | None, by: ColorBy, cell: Cell) -> _Colors:
     """Color an element by the warp, thread or register that holds it; of several copies, the first."""
-    positions, name = Positions(layout), _INPUTS[by]
+    positions, name = where or Positions(layout), _INPUTS[by]
     mixed = any(positions.value(name, element) for element in _steps(layout.shape, cell))
     noun = "thread of its warp" if by is ColorBy.THREAD else by.value
-    return _Colors(partial(positions.value, name), layout.size(name), positions.text, noun, mixed)
+    position = partial(positions.value, name)
+    return _Colors(position, _itself, layout.size(name), positions.text, noun, mixed)
+
+
+def _itself(position: int) -> int:
+    return position
 
 
 def _steps(shape: Vector, cell: Cell) -> list[Vector]:
@@ -182,7 +178,11 @@ def _steps(shape: Vector, cell: Cell) -> list[Vector]:
 
 def _bank_colors(addresses: Addresses) -> _Colors:
     """Color an element by the bank of its first byte."""
-    return _Colors(lambda e: bank(addresses.byte(e)), BANKS, addresses.text, "bank of its first byte", False)
+
+    def value(offset: int) -> int:
+        return bank(addresses.byte_at(offset))
+
+    return _Colors(addresses.offset, value, BANKS, addresses.text, "bank of its first byte", False)
 
 
 def _legend(colors: _Colors) -> tuple[tuple[int, str], ...]:

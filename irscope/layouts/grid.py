@@ -6,10 +6,12 @@ So large tensors become small pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
+from operator import attrgetter
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, WORD, Addresses, Wavefronts, bank
@@ -35,16 +37,20 @@ _CHUNK = 16  # bytes: the widest access of a thread, which a swizzle keeps toget
 class GridCell(FrozenValue):
     """One cell.
 
-    `group` determines its color (warp, bank, lane), `shade` (0 or 1) distinguishes neighbors, `description`
-    is a sentence about it. `value` is the number that the glyph of a map stands for.
+    `group` determines its color (warp, bank, lane), `shade` (0 or 1) distinguishes neighbors. `value` is the
+    number that the glyph of a map stands for.
     """
 
     label: str
     group: int
     shade: int = 0
     marked: bool = False
-    description: str = ""
     value: int = 0
+
+
+def _no_text(row: int, column: int) -> str:
+    """Describe no cell."""
+    return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +58,7 @@ class Grid(FrozenValue):
     """Cells in rows (None for a gap), with labels for rows and columns.
 
     `legend` names each group; `notes` are sentences below the picture. `compact`: labels are single glyphs,
-    drawn without gaps.
+    drawn without gaps. `describe` returns a sentence about the cell in a row and a column (from 0).
     """
 
     title: str
@@ -62,6 +68,7 @@ class Grid(FrozenValue):
     legend: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = ()
     compact: bool = False
+    describe: Callable[[int, int], str] = field(default=_no_text, compare=False, repr=False)
 
     def ruler(self, size: int = 1, part: slice = slice(None)) -> str:
         """Return the labels above columns of `size` characters: all, or every 2nd, 4th, ... if too wide.
@@ -87,8 +94,11 @@ class Window(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Frame(FrozenValue):
-    """A window in cells: the first elements of rows and columns, and the size of a cell."""
+class GridFrame(FrozenValue):
+    """A window in cells: the first elements of rows and columns, and the size of a cell.
+
+    `plane` selects one of the matrices of a tensor with three dimensions.
+    """
 
     shape: tuple[int, ...]
     plane: int
@@ -96,6 +106,7 @@ class _Frame(FrozenValue):
     size: tuple[int, int]
 
     def element(self, row: int, column: int) -> Vector:
+        """Return the element at a row and a column of the tensor; in one dimension, their sum."""
         if len(self.shape) == 1:
             return (row + column,)
         if len(self.shape) == 2:
@@ -107,32 +118,34 @@ class _Frame(FrozenValue):
         (down, across) = self.size
         return [self.element(row + r, column + c) for r in range(down) for c in range(across)]
 
-
-def _name(element: Vector) -> str:
-    return f"element ({', '.join(map(str, element))})"
+    def describe(self, text: Callable[[Vector], str], row: int, column: int) -> str:
+        """Say by `text` where the first element of the cell in a row and a column of the grid is."""
+        element = self.element(self.starts[0][row], self.starts[1][column])
+        return f"element ({', '.join(map(str, element))}): {text(element)}"
 
 
 def with_equal_cells(grid: Grid, other: Grid) -> Grid:
     """Return the grid with the cells that `other` has, too, in the group EQUAL."""
-    same = set(_keys(other))
-    keys = iter(_keys(grid))
-    rows = [
-        tuple(
-            GridCell(cell.label, EQUAL, cell.shade, cell.marked, cell.description, cell.value)
-            if cell and key in same
-            else cell
-            for cell, key in zip(cells, keys, strict=False)
-        )
-        for cells in grid.cells
-    ]
-    return replace(grid, cells=tuple(rows))
+    content = attrgetter("value" if grid.compact else "label")
+    others = {
+        name: dict(zip(other.columns, row, strict=True))
+        for name, row in zip(other.rows, other.cells, strict=True)
+    }
+    # The cells of maps are few objects, each of them many times.
+    equal: dict[int, GridCell] = {}
 
+    def marked(cell: GridCell | None, counterpart: GridCell | None) -> GridCell | None:
+        if cell is None or counterpart is None or content(cell) != content(counterpart):
+            return cell
+        if id(cell) not in equal:
+            equal[id(cell)] = GridCell(cell.label, EQUAL, cell.shade, cell.marked, cell.value)
+        return equal[id(cell)]
 
-def _keys(grid: Grid) -> Iterator[tuple[object, ...]]:
-    """Yield what identifies the content of each cell: its place, and what it says."""
+    rows = []
     for name, cells in zip(grid.rows, grid.cells, strict=True):
-        for column, cell in zip(grid.columns, cells, strict=True):
-            yield name, column, cell and (cell.value if grid.compact else cell.label)
+        counterparts = map(others.get(name, {}).get, grid.columns)
+        rows.append(tuple(map(marked, cells, counterparts)))
+    return replace(grid, cells=tuple(rows))
 
 
 def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | None = None) -> Grid:
@@ -161,6 +174,7 @@ def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | 
         tuple(rows),
         tuple((warp, f"warp {warp}") for warp in warps),
         tuple(_part_notes(frame, layout)),
+        describe=partial(frame.describe, positions.text),
     )
 
 
@@ -192,7 +206,7 @@ def _register_cell(
     if len(elements) > 1:
         registers += f"-{positions.value('register', last)}"
     label = f"T{warp * lanes + lane}:{registers}" + (f"+{copies}" if copies else "")
-    return GridCell(label, warp, lane % 2, first in marked, f"{_name(first)}: {positions.text(first)}")
+    return GridCell(label, warp, lane % 2, first in marked)
 
 
 def memory_grid(layout: LinearLayout, addresses: Addresses, bits: int, title: str, window: Window) -> Grid:
@@ -217,14 +231,14 @@ def memory_grid(layout: LinearLayout, addresses: Addresses, bits: int, title: st
             "Each cell: its first byte and bank. Each color is four banks.",
             *_part_notes(frame, layout),
         ),
+        describe=partial(frame.describe, addresses.text),
     )
 
 
 def _memory_cell(addresses: Addresses, element: Vector) -> GridCell:
     byte = addresses.byte(element)
     number = bank(byte)
-    description = f"{_name(element)}: {addresses.text(element)}"
-    return GridCell(f"{byte} b{number}", number // 4, number // 2 % 2, False, description)
+    return GridCell(f"{byte} b{number}", number // 4, number // 2 % 2)
 
 
 def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid:
@@ -243,9 +257,8 @@ def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid
         for column in frame.starts[1]:
             element = frame.element(row, column)
             lane, first = positions.value("row", element), positions.value("col", element)
-            description = f"{_name(element)}: {positions.text(element)}"
             label = f"r{lane} c{first}" + (f"-{first + run - 1}" if run > 1 else "")
-            line.append(GridCell(label, lane // 16, first // run % 2, False, description))
+            line.append(GridCell(label, lane // 16, first // run % 2))
         cells.append(tuple(line))
     groups = sorted({cell.group for row in cells for cell in row})
     return Grid(
@@ -255,6 +268,7 @@ def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid
         tuple(cells),
         tuple((group, f"lanes {16 * group}-{16 * group + 15}") for group in groups),
         tuple(_part_notes(frame, layout)),
+        describe=partial(frame.describe, positions.text),
     )
 
 
@@ -278,11 +292,20 @@ def wavefront_grid(wavefronts: Wavefronts, title: str, who: str = "lane") -> Gri
         row: list[GridCell | None] = []
         for first in range(0, BANKS, step):
             words = served.get(first, [])
-            row.append(_bank_cell(words[index], first, step, index, who) if index < len(words) else None)
+            row.append(_bank_cell(words[index][1], index, who) if index < len(words) else None)
         rows.append(tuple(row))
+
+    def describe(index: int, column: int) -> str:
+        first, words = column * step, served.get(column * step, [])
+        if index >= len(words):
+            return ""
+        banks = f"bank {first} serves" if step == 1 else f"banks {first}-{first + step - 1} serve"
+        word, lanes = words[index]
+        return f"wavefront {index + 1}: {banks} {who} {', '.join(map(str, lanes))} from byte {word * WORD}"
+
     columns = tuple(f"b{first}" for first in range(0, BANKS, step))
     names = tuple(f"wavefront {index + 1}" for index in range(wavefronts.count))
-    return Grid(title, names, columns, tuple(rows))
+    return Grid(title, names, columns, tuple(rows), describe=describe)
 
 
 def _lanes_of_word(wavefronts: Wavefronts, word: int) -> list[int]:
@@ -293,26 +316,21 @@ def _lanes_of_word(wavefronts: Wavefronts, word: int) -> list[int]:
     ]
 
 
-def _bank_cell(served: tuple[int, list[int]], first: int, step: int, index: int, who: str) -> GridCell:
-    word, lanes = served
+def _bank_cell(lanes: Sequence[int], index: int, who: str) -> GridCell:
     label = f"{who[0].upper()}{lanes[0]}" + (f"+{len(lanes) - 1}" if len(lanes) > 1 else "")
-    banks = f"bank {first}" if step == 1 else f"banks {first}-{first + step - 1}"
-    verb = "serves" if step == 1 else "serve"
-    names = ", ".join(map(str, lanes))
-    description = f"wavefront {index + 1}: {banks} {verb} {who} {names} from byte {word * WORD}"
-    return GridCell(label, lanes[0] // 4 % 8, lanes[0] % 2, index > 0, description)
+    return GridCell(label, lanes[0] // 4 % 8, lanes[0] % 2, index > 0)
 
 
 def _frame(
     layout: LinearLayout, window: Window, dimension: int, run: int, repeating: Sequence[int]
-) -> _Frame:
+) -> GridFrame:
     """Return the window in cells; the part that repeats if no window is given."""
     shape = layout.shape
     if len(shape) == 1:
         part = max(repeating[0], run)
         low, high = _range(window.columns, shape[0], part)
         line = min(part, run * _LINE)
-        return _Frame(shape, 0, (range(low - low % line, high, line), range(0, line, run)), (1, run))
+        return GridFrame(shape, 0, (range(low - low % line, high, line), range(0, line, run)), (1, run))
     rows, columns = shape[-2:]
     down, across = repeating[-2:]
     size = (run, 1) if dimension == len(shape) - 2 else (1, run if dimension == len(shape) - 1 else 1)
@@ -325,7 +343,7 @@ def _frame(
     ):
         low, high = _range(chosen, length, max(part, step))
         ranges.append(range(low - low % step, high, step))
-    return _Frame(shape, window.plane, (ranges[0], ranges[1]), size)
+    return GridFrame(shape, window.plane, (ranges[0], ranges[1]), size)
 
 
 def _range(chosen: tuple[int, int] | None, length: int, part: int) -> tuple[int, int]:
@@ -336,7 +354,7 @@ def _range(chosen: tuple[int, int] | None, length: int, part: int) -> tuple[int,
     return low, high
 
 
-def _part_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
+def _part_notes(frame: GridFrame, layout: LinearLayout) -> list[str]:
     shape, (down, across) = layout.shape, frame.starts
     if len(shape) == 1:
         return _line_notes(frame, layout)
@@ -362,7 +380,7 @@ def _part_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
     return notes
 
 
-def _line_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
+def _line_notes(frame: GridFrame, layout: LinearLayout) -> list[str]:
     """Say which part of a tensor with one dimension is drawn, and how often it repeats."""
     (size,), (down, across) = frame.shape, frame.starts
     last = min(size, down[-1] + across[-1] + frame.size[1]) - 1

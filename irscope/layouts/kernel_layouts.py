@@ -144,6 +144,10 @@ class Picture(FrozenValue):
     source: str
 
 
+# An end of an access, None for that of a tensor itself: where its elements are, and its layout.
+_End = tuple[SharedAccess | None, Addresses | Positions, LinearLayout]
+
+
 class KernelLayouts:
     """The layouts in one variant's TTGIR.
 
@@ -162,6 +166,7 @@ class KernelLayouts:
         self.document, self.target = ttgir, target
         self.version = triton_version(triton)
         self.layouts = Layouts(self.version, recorded)
+        self._known_ends: dict[tuple[str, str, str, bool], Sequence[_End]] = {}
         self._instructions = {name for name in _MATRIX_INSTRUCTIONS if name in assembly}
 
     @cached_property
@@ -225,7 +230,7 @@ class KernelLayouts:
         tensor, layout, source = self._layout(tensor, swizzle)
         choices = color_choices(layout)
         chosen = by if by is not None and by in choices else choices[0]
-        grid = color_map(layout, title(tensor), chosen, cell, _addresses(tensor, layout), plane)
+        grid = color_map(layout, title(tensor), chosen, cell, _where(tensor, layout), plane)
         return Picture(tensor, layout, grid, tuple(describe_tensor(tensor, layout)), source)
 
     def maps(
@@ -239,12 +244,9 @@ class KernelLayouts:
         """
         grids: list[Grid] = []
         part = None if cell else drawn_elements(self._layout(tensor, swizzle)[1], window)
-        for _, end, layout in self._ends(tensor, swizzle):
-            addresses = _addresses(end, layout)
+        for _, where, layout in self._ends(tensor, swizzle):
             for by in color_choices(layout):
-                grid = color_map(
-                    layout, by.value, by, cell or (1, 1), addresses, window.plane, part, described=False
-                )
+                grid = color_map(layout, by.value, by, cell or (1, 1), where, window.plane, part)
                 per_glyph = grid.legend[-1][1].partition(", ")[2]
                 grids.append(replace(grid, title=f"{by.value}, {per_glyph}") if per_glyph else grid)
         return grids
@@ -255,25 +257,28 @@ class KernelLayouts:
         Raises UnknownLayoutError.
         """
         texts = []
-        for access, end, layout in self._ends(tensor, swizzle):
-            addresses = _addresses(end, layout)
-            text = addresses.text(element) if addresses else Positions(layout).text(element)
+        for access, where, _ in self._ends(tensor, swizzle):
+            text = where.text(element)
             line = f" in line {access.line}" if access and access.line else ""
             texts.append(f"{access.opcode}{line}: {text}" if access else text)
         return "; ".join(texts)
 
-    def _ends(
-        self, tensor: Tensor, swizzle: bool
-    ) -> Iterator[tuple[SharedAccess | None, Tensor, LinearLayout]]:
-        """Yield a tensor, then what an access moves it from or to, each with its layout."""
+    def _ends(self, tensor: Tensor, swizzle: bool) -> Sequence[_End]:
+        """Return a tensor's own end, then that of what an access moves it from or to."""
+        key = tensor.name, tensor.type, tensor.key, swizzle
+        if key not in self._known_ends:
+            self._known_ends[key] = list(self._find_ends(tensor, swizzle))
+        return self._known_ends[key]
+
+    def _find_ends(self, tensor: Tensor, swizzle: bool) -> Iterator[_End]:
         drawn, layout, _ = self._layout(tensor, swizzle)
-        yield None, drawn, layout
+        yield None, _where(drawn, layout), layout
         for access in self._accesses_of(tensor):
             end = access.registers if tensor.buffer else access.buffer
             if end is not None and end.layout_shape == tensor.layout_shape:
                 with suppress(UnknownLayoutError):
                     other, layout, _ = self._layout(end, swizzle or not end.shared)
-                    yield access, other, layout
+                    yield access, _where(other, layout), layout
                     return
 
     def _accesses_of(self, tensor: Tensor) -> list[SharedAccess]:
@@ -299,10 +304,10 @@ class KernelLayouts:
             if thread is not None and not 0 <= thread < threads:
                 raise UnknownLayoutError(f"no thread {thread}: there are {threads}")
             return grids.register_grid(layout, name, window, thread)
-        addresses = _addresses(tensor, layout)
-        if addresses is None:
+        where = _where(tensor, layout)
+        if isinstance(where, Positions):
             return grids.tensor_memory_grid(layout, name, window)
-        return grids.memory_grid(layout, addresses, tensor.bits, name, window)
+        return grids.memory_grid(layout, where, tensor.bits, name, window)
 
     def wavefronts(self, one: AccessConflicts, swizzle: bool = True) -> Grid:
         """Draw the wavefronts of an access's worst pass. Raises UnknownLayoutError if they are unknown."""
@@ -317,10 +322,10 @@ class KernelLayouts:
         return replace(grids.wavefront_grid(bank_conflicts.worst, name, who), notes=(note, _LEGEND))
 
 
-def _addresses(tensor: Tensor, layout: LinearLayout) -> Addresses | None:
-    """Return the addresses of a buffer in shared memory; None if the layout is not in shared memory."""
+def _where(tensor: Tensor, layout: LinearLayout) -> Addresses | Positions:
+    """Return the addresses of a buffer in shared memory; the positions of the elements of another layout."""
     if "offset" not in layout.bases:
-        return None
+        return Positions(layout)
     return Addresses(layout, tensor.bits, paddings(tensor.attribute))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import lru_cache, partial
 
 from irscope.compiling.toolchain.llvm_passes import LlvmPass, record_llvm_passes
 from irscope.diff.line_map import NO_LINES
@@ -22,7 +22,6 @@ from irscope.facts.source.alignment import line_map
 from irscope.findings.passes import (
     KINDS,
     Divergence,
-    Documents,
     PassModule,
     PassStep,
     aligned_steps,
@@ -41,6 +40,9 @@ from irscope.workspace.workspace import Workspace
 
 # The two modules that the diff of a pass compares.
 IN_A, IN_B, BOTH = "a", "b", "both"
+_SIDES = IN_A, IN_B
+# The diffs that are kept are those of the last passes that were summarized or shown.
+_MOST_DIFFS = 64
 
 _NOTHING = "nothing"
 
@@ -140,6 +142,8 @@ class PassComparison:
         a = pair.workspace.passes(pair.a)
         b = [] if pair.single else pair.workspace.passes(pair.b)
         self.paired = bool(a and b)
+        # The summary of a pass and its page have the same diff.
+        self._diff = lru_cache(_MOST_DIFFS)(self._new_diff)
         self.lines = [PassLine(left, right) for left, right in aligned_steps(a, b)]
 
     def mark_divergence(self) -> Divergence | None:
@@ -158,15 +162,15 @@ class PassComparison:
         for kind, divergence in self._divergences().items():
             passes = divergence.passes if divergence is not None else None
             sides = (passes.a, passes.b) if passes is not None else ((), ())
-            modules = zip(sides, (self._module_a, self._module_b), strict=True)
-            lines = ([_describe(step, module) for step in steps] for steps, module in modules)
+            steps = zip(_SIDES, sides, strict=True)
+            lines = ([self._describe(side, step) for step in ran] for side, ran in steps)
             result.append(PassDifference(kind, divergence, *lines))
         return result
 
     def summarize(self, line: PassLine) -> None:
         """Compute what a pass did, in A and in B."""
-        sides = zip((line.a, line.b), (self._module_a, self._module_b), strict=True)
-        left, right = (summary(step, module) if step else "" for step, module in sides)
+        sides = zip(_SIDES, (line.a, line.b), strict=True)
+        left, right = (self._summary(side, step) if step else "" for side, step in sides)
         line.effects = left, right
 
     def count_touched(self, line: PassLine, number: int) -> bool:
@@ -189,13 +193,25 @@ class PassComparison:
             return PassChange(step, between, note="the capture does not have this module")
         if left == right and not between:
             return PassChange(step, between, note="changed nothing")
-        before = self._module_b(left) if side == IN_B else self._module_a(left)
-        after = self._module_a(right) if side == IN_A else self._module_b(right)
         if left.language != right.language:
             note = f"no diff between {left.language} and {right.language}"
-            return PassChange(step, between, note=note, after=after)
-        lines = self._lines if between else NO_LINES
-        return PassChange(step, between, diff_stage(step.stage, before, after, lines))
+            return PassChange(step, between, note=note, after=self._documents(side, left, right)[1])
+        return PassChange(step, between, self._diff(side, step.stage, left, right))
+
+    def _new_diff(self, side: str, stage: str, left: PassModule, right: PassModule) -> StageDiff:
+        lines = self._lines if side == BOTH else NO_LINES
+        return diff_stage(stage, *self._documents(side, left, right), lines)
+
+    def _documents(self, side: str, left: PassModule, right: PassModule) -> tuple[Document, Document]:
+        before = self._module_b(left) if side == IN_B else self._module_a(left)
+        return before, self._module_a(right) if side == IN_A else self._module_b(right)
+
+    def _summary(self, side: str, step: PassStep) -> str:
+        return summary(step, self._module_b if side == IN_B else self._module_a, partial(self._diff, side))
+
+    def _describe(self, side: str, step: PassStep) -> str:
+        options = f" ({step.options})" if step.options else ""
+        return f"{step.name}{options}: {self._summary(side, step) or _NOTHING}"
 
     def _divergences(self) -> dict[str, Divergence | None]:
         """Return the divergence of each kind, None if there is none; empty without a pair."""
@@ -210,11 +226,6 @@ class PassComparison:
 
     def _module_a_in_lines_of_b(self, module: PassModule) -> Document:
         return self._lines.in_lines_of_b(self._module_a(module))
-
-
-def _describe(step: PassStep, documents: Documents) -> str:
-    options = f" ({step.options})" if step.options else ""
-    return f"{step.name}{options}: {summary(step, documents) or _NOTHING}"
 
 
 def _modules(line: PassLine, shown: str) -> tuple[PassModule | None, PassModule | None]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from irscope.diff.rows import Change
+from irscope.diff.stage_diff import diff_stage
 from irscope.findings.divergence import first_divergence
 from irscope.findings.finding import PairContext
 from irscope.findings.passes import (
@@ -50,6 +51,9 @@ class Kept:
         digest = hashlib.sha256(content).hexdigest()
         self.contents[digest] = content
         return Pass(new.stage, new.name, new.seconds, Artifact(new.stage, digest, len(content)))
+
+    def diff(self, stage, left, right):
+        return diff_stage(stage, self.document(left), self.document(right))
 
 
 @pytest.fixture
@@ -100,7 +104,7 @@ def test_changes_between_pipelines_are_unnamed_steps(kept):
 
 def test_a_summary_names_operations_layouts_or_attributes(kept):
     found = kept.steps(recorded(3))
-    summaries = {step.name: summary(step, kept.document) for step in found}
+    summaries = {step.name: summary(step, kept.document, kept.diff) for step in found}
     assert summaries["inline"] == "-1 tt.call"
     assert summaries["canonicalize"] == ""
     assert summaries["convert-triton-to-tritongpu"].startswith("new #blocked ttg.blocked")
@@ -114,7 +118,7 @@ def test_a_summary_names_operations_layouts_or_attributes(kept):
 def test_a_pass_that_did_not_end_failed(kept):
     found = kept.steps((*recorded()[:6], NewPass("ttgir", "tritongpu-pipeline", 0.0, None)))
     assert [step.name for step in found if step.failed] == ["tritongpu-pipeline"]
-    assert summary(found[-1], kept.document) == "failed"
+    assert summary(found[-1], kept.document, kept.diff) == "failed"
 
 
 def test_a_pass_without_changes_has_no_diff(kept):

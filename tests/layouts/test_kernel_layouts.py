@@ -115,7 +115,7 @@ def test_pictures_draw_the_part_that_repeats_and_windows():
     grid = ampere.picture(accumulator, Window()).grid
     assert (len(grid.rows), len(grid.columns)) == (32, 8)
     assert grid.cells[1][1].label == "T5:0-1"
-    assert grid.cells[1][1].description == "element (1, 2): warp 0 lane 5 (thread 5) register 0"
+    assert grid.describe(1, 1) == "element (1, 2): warp 0 lane 5 (thread 5) register 0"
     assert any("repeats 2 x 4 times" in note for note in grid.notes)
     window = ampere.picture(accumulator, Window((8, 10), (16, 24)), thread=5).grid
     assert (window.rows, window.columns) == (("8", "9"), ("16", "18", "20", "22"))

@@ -157,9 +157,8 @@ def first_view(pilot: Pilot[None]) -> str:
     return one(pilot, GridView)._sides[0][0].grid.title
 
 
-def cell_style(pilot: Pilot[None]) -> object:
-    view = one(pilot, GridView)
-    return [view.cell_style(cell) for cell in view.cells() if cell]
+def cell_styles(pilot: Pilot[None]) -> object:
+    return [segment.style for segment in one(pilot, GridView).render_line(3)]
 
 
 def at_span(pilot: Pilot[None]) -> tuple[int, int, float, float]:
@@ -406,7 +405,7 @@ LAYOUT = {
     "element": Trial(messages, ("T",), lambda _, note: "type its indices" in note),
     "whole": Trial(drawn_layout, ("T",), lambda old, new: "thread:registers" in old and "warp" in new),
     "view": Trial(first_view, ("T",), lambda old, new: (old, new) == ("thread:registers", "warp")),
-    "color": Trial(cell_style, ("T",)),
+    "color": Trial(cell_styles, ("T",)),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
     "written": Trial(layout_title, ("T",), lambda _, title: "as written" in title, make=captures.gluon),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),

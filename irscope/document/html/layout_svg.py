@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from irscope.model.text import one_line
-from irscope.workspace import Grid, GridCell
+from irscope.workspace import Grid
 
 # Pale backgrounds by group and shade.
 BACKGROUNDS = (
@@ -95,10 +95,10 @@ def _grid(
         parts.append(
             svg_text(x + margin + column * cell + cell / 2, top - 5, label, paper.quiet, anchor="middle")
         )
-    for index, row in enumerate(rows):
+    for index in range(len(rows)):
         row_top = top + index * _HEIGHT
         parts.append(svg_text(x + margin - 5, row_top + 12.5, grid.rows[index], paper.quiet, anchor="end"))
-        parts += _row(row, x + margin, row_top, cell, paper)
+        parts += _row(grid, index, x + margin, row_top, cell, paper)
     below = top + len(rows) * _HEIGHT + 8
     parts += _legend(grid, x + margin, below, paper)
     lines = [*sentences, *grid.notes]
@@ -117,8 +117,9 @@ def _grid(
     return parts, width, below - y
 
 
-def _row(row: Sequence[GridCell | None], x: float, y: float, width: float, paper: Paper) -> Iterator[str]:
+def _row(grid: Grid, index: int, x: float, y: float, width: float, paper: Paper) -> Iterator[str]:
     """Yield the boxes of a row with their descriptions, then the labels, which the pointer ignores."""
+    row = grid.cells[index]
     yield '<g stroke="#ffffff">'
     for column, cell in enumerate(row):
         left = x + column * width
@@ -127,7 +128,8 @@ def _row(row: Sequence[GridCell | None], x: float, y: float, width: float, paper
             continue
         fill = BACKGROUNDS[cell.group % len(BACKGROUNDS)][cell.shade % 2]
         edge = '" stroke="#c00000" stroke-width="2' if cell.marked else ""
-        yield _cell(left, y, width, fill + edge, f"<title>{escape(one_line(cell.description))}</title>")
+        title = escape(one_line(grid.describe(index, column)))
+        yield _cell(left, y, width, fill + edge, f"<title>{title}</title>")
     yield '</g><g text-anchor="middle" pointer-events="none" fill="#000000">'
     for column, cell in enumerate(row):
         if cell is not None:

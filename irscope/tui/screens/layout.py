@@ -236,7 +236,7 @@ class LayoutScreen(DismissOnce[None]):
     def _element_texts(self, layouts: LayoutComparison, value: ValuePair) -> list[str]:
         """Return what holds the element under the cursor in each side, or what the cell of an access is."""
         if self._options.access is not None and layouts.access_count(value):
-            return [cell.description if cell else "" for cell in self._view.cells()]
+            return self._view.descriptions()
         row, column = self._view.cursor
         rank = len(value.tensor.layout_shape)
         element = (*(0,) * (rank - 3), *((self._options.window.plane,) * (rank > 2)), row, column)[-rank:]

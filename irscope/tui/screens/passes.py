@@ -288,11 +288,13 @@ class PassesScreen(ReadingScreen[None]):
         self._bar.set_labels(labels)
 
     @work(exclusive=True, group="pass", exit_on_error=False)
-    async def _compare(self, line: PassLine) -> None:
+    async def _compare(self, line: PassLine, same_pass: bool = False) -> None:
         page = _page(await self._background.run(self._passes.change, line, self._compared))
         self._texts.show(page, self._headings(line), _TOP)
         page = self._texts.page
-        if page.runs:  # after the bar above got its lines, which take some from the diff
+        if page.runs and same_pass:
+            self._go_to_change(page)
+        elif page.runs:  # after the bar above got its lines, which take some from the diff
             self.call_after_refresh(self._go_to_change, page)
 
     def _go_to_change(self, page: Page) -> None:
@@ -311,7 +313,8 @@ class PassesScreen(ReadingScreen[None]):
         """Compare A and B after the pass, or show what it changed in A, or in B."""
         order = [BOTH, IN_A, IN_B] if self._passes.paired else [IN_A]
         self._compared = order[(order.index(self._compared) + 1) % len(order)]
-        self._show_pass()
+        if self._view.current:
+            self._compare(self._view.current, same_pass=True)
 
     @on(PassView.Chosen)
     def _enlarge(self) -> None:

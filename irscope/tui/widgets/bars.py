@@ -60,8 +60,9 @@ class Bar(Styled):
 
     def set_labels(self, labels: Sequence[Label]) -> None:
         """Show other labels."""
-        self._labels = labels
-        self.refresh()
+        if labels != self._labels:
+            self._labels = labels
+            self.refresh()
 
     def labels(self, width: int) -> Sequence[Label]:
         """Return the labels to show in `width` cells."""
@@ -256,7 +257,8 @@ class WrappedBar(Bar):
     def set_labels(self, labels: Sequence[Label]) -> None:
         """Show other labels, on as many lines as they need."""
         super().set_labels(labels)
-        self.refresh(layout=len(self._wrapped(self.size.width)) != self.size.height)
+        if len(self._wrapped(self.size.width)) != self.size.height:
+            self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines."""

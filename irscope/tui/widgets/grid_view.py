@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from operator import itemgetter
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -94,9 +94,9 @@ class GridView(Styled, can_focus=True):
             pane = max((panes[0] for panes in self._sides), key=lambda pane: len(pane.grid.cells))
             self.cursor = pane.element(pane.row + rows, pane.column + columns)
 
-    def cells(self) -> list[GridCell | None]:
-        """Return the cell under the cursor in each side's first grid."""
-        return [panes[0].cell for panes in self._sides]
+    def descriptions(self) -> list[str]:
+        """Describe the cell under the cursor in each side's first grid."""
+        return [panes[0].grid.describe(panes[0].row, panes[0].column) for panes in self._sides]
 
     def page(self) -> int:
         """Return how many rows of cells fit on the screen."""
@@ -127,14 +127,18 @@ class GridView(Styled, can_focus=True):
         segments: list[Segment] = []
         for heading, panes in zip(self._headings, self._sides, strict=True):
             line: list[Segment] = []
+            used = 0
             if y == 0:
                 text = clipped(display_line(heading), self._width - 1)
                 line.append(Segment(text, self.style("title")))
+                used = cell_len(text)
             for pane in panes:
                 if 0 <= y - 1 - pane.y < pane.height:
-                    line = [*fitted(line, pane.x, self.base), *self._line(pane, y - 1 - pane.y)]
-            segments += fitted(line, self._width, self.base)
-        return Strip(segments).adjust_cell_length(self.size.width, self.base)
+                    line = [*fitted(line, pane.x, self.base, used), *self._line(pane, y - 1 - pane.y)]
+                    used = pane.x + pane.width
+            segments += fitted(line, self._width, self.base, used)
+        strip = Strip(segments, self._width * len(self._sides))
+        return strip.adjust_cell_length(self.size.width, self.base)
 
     def _line(self, pane: _Pane, y: int) -> list[Segment]:
         grid, end = pane.grid, pane.left + pane.page_columns
@@ -145,26 +149,27 @@ class GridView(Styled, can_focus=True):
             names = grid.ruler(pane.size, slice(pane.left, end))
             return fitted([Segment(" " * pane.margin + names, label)], pane.width, self.base)
         row = pane.top + y - _HEAD
-        columns = range(pane.left, min(end, len(grid.columns)))
+        cells = pane.grid.cells[row][:end]
         line = [Segment(grid.rows[row].rjust(pane.margin - 1) + " ", label)]
-        cells = groupby((self._cell(pane, row, column) for column in columns), itemgetter(1))
-        line += [Segment("".join(text for text, _ in alike), style) for style, alike in cells]
-        return fitted(line, pane.width, self.base)
+        if row == pane.row and cells:
+            line += self._cells(pane, cells[pane.left : pane.column])
+            line.append(Segment(pane.text(cells[pane.column]), self.style("cell--cursor")))
+            line += self._cells(pane, cells[pane.column + 1 :])
+        else:
+            line += self._cells(pane, cells[pane.left :])
+        used = pane.margin + pane.size * (len(cells) - pane.left)
+        return fitted(line, pane.width, self.base, used)
 
-    def _cell(self, pane: _Pane, row: int, column: int) -> tuple[str, Style]:
-        cell, at_cursor = pane.grid.cells[row][column], (row, column) == (pane.row, pane.column)
-        style = self.base if cell is None else self.cell_style(cell)
-        if pane.compared and cell and cell.group >= 0:
-            style += _BOLD  # also without colors, it differs from those that are equal
-        if at_cursor:
-            style = self.style("cell--cursor")
-        text = cell.label if cell else "."
-        return text if pane.grid.compact else f" {text}".ljust(pane.size), style
-
-    def cell_style(self, cell: GridCell) -> Style:
-        """Return the colors of a cell's group."""
-        group = "equal" if cell.group < 0 else str(cell.group % _GROUPS)
-        return self.style(f"cell--{group}{'ab'[cell.shade % 2]}")
+    def _cells(self, pane: _Pane, cells: Sequence[GridCell | None]) -> Iterator[Segment]:
+        """Yield neighbors of one style as one segment."""
+        for color, alike in groupby(cells, _color):
+            style = self.base
+            if color:
+                group, shade = color
+                style = self.style(f"cell--{'equal' if group < 0 else group % _GROUPS}{'ab'[shade % 2]}")
+                if pane.compared and group >= 0:
+                    style += _BOLD  # also without colors, it differs from those that are equal
+            yield Segment("".join(map(pane.text, alike)), style)
 
     @property
     def _width(self) -> int:
@@ -176,10 +181,13 @@ class GridView(Styled, can_focus=True):
         for pane in (pane for panes in self._sides for pane in panes):
             before, scroll = pane.row, (pane.top, pane.left)
             pane.go_to(self.cursor)
+            top = 1 + pane.y
+            if not pane.height:
+                continue
             if scroll != (pane.top, pane.left):
-                self.refresh()
+                self.refresh(Region(0, top, self.size.width, pane.height))
             for row in {before, pane.row}:
-                self.refresh(Region(0, 1 + pane.y + _HEAD + row - pane.top, self.size.width, 1))
+                self.refresh(Region(0, top + _HEAD + row - pane.top, self.size.width, 1))
 
 
 @dataclass
@@ -231,10 +239,10 @@ class _Pane:
         """Return how many columns are on screen."""
         return max(1, (self.width - self.margin) // self.size)
 
-    @property
-    def cell(self) -> GridCell | None:
-        """Return the cell under the cursor."""
-        return self.grid.cells[self.row][self.column] if self.grid.rows and self.grid.columns else None
+    def text(self, cell: GridCell | None) -> str:
+        """Return the text of a cell; without gaps if the labels are single glyphs."""
+        label = cell.label if cell else "."
+        return label if self.grid.compact else f" {label}".ljust(self.size)
 
     def go_to(self, element: tuple[int, int]) -> None:
         """Move the cursor to the cell of an element, and scroll to it."""
@@ -251,6 +259,10 @@ class _Pane:
             return 0, 0
         first = rows[max(0, min(row, len(rows) - 1))], columns[max(0, min(column, len(columns) - 1))]
         return (0, sum(first)) if self.line else first
+
+
+def _color(cell: GridCell | None) -> tuple[int, int] | None:
+    return (cell.group, cell.shade) if cell else None
 
 
 def _starts(labels: Sequence[str]) -> Sequence[int]:
