@@ -281,8 +281,6 @@ def estimate_of(
     term_values = term_times(x, device, fit.values)
     times = {name: float(time) for name, time in term_values.items()}
     total = float(total_time(term_values, fit.values))
-    small_cache = {**fit.values, "l2 reuse": fit.values["l2 reuse"] * _DOUBTFUL_CACHE}
-    cache_risk = float(total_time(term_times(x, device, small_cache), small_cache)) / total - 1
     largest = max(times, key=times.__getitem__)
     limiting = _limiting(times)
     words = partial(in_words_of, target_named(device.target))
@@ -312,9 +310,14 @@ def estimate_of(
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
     said = (*limits, *unmeasured)
     depends = work.counts.depends
-    return Estimate(
-        total, bound, ordered, device.name, work.numbers, notes, complete, said, depends, cache_risk
-    )
+    risk = _with_small_cache(x, device, fit.values) / total - 1
+    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, said, depends, risk)
+
+
+def _with_small_cache(x: Numbers, device: DeviceRates, c: Constants) -> float:
+    """Return the microseconds of a launch if L2 keeps less than it is taken to keep."""
+    small = {**c, "l2 reuse": c["l2 reuse"] * _DOUBTFUL_CACHE}
+    return float(total_time(term_times(x, device, small), small))
 
 
 def _unmeasured(fit: Fit) -> Iterator[str]:
