@@ -41,7 +41,7 @@ def _pick(pick: Pick, text: str) -> Iterator[Block]:
             yield Line("in the order to measure them: the estimates of similar configs err alike")
         yield from map(Line, pick.limits)
         if pick.unsure:
-            yield Line(pick.unsure)
+            yield Line(pick.confidence)
     yield from _rejected(pick)
     yield from _measurements(pick)
     if pick.accepted:

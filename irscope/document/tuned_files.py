@@ -58,6 +58,7 @@ def _problem(pick: Pick) -> dict[str, Any]:
             "ahead": _ahead(pick),
             "limits": list(pick.limits),
             "rank_correlation": pick.correlation,
+            "text": pick.confidence,
         },
     }
 

@@ -245,6 +245,8 @@ def term_evidence(name: str, work: Work, artifacts: VariantArtifacts | None) -> 
 
 # Terms below this share of the largest are not listed.
 _LISTED = 0.005
+# The part of what L2 is taken to keep that it keeps if stores take the rest, and its halves hold the same.
+_DOUBTFUL_CACHE = 0.25
 # The latency is that of matrix products if they take this share of it.
 _PRODUCTS = 0.7
 
@@ -295,8 +297,9 @@ def estimate_of(
 ) -> Estimate:
     """Estimate a launch from its known work; `artifacts` are read for evidence."""
     x = {name: np.float64(value) for name, value in work.numbers.items()}
-    times = {name: float(time) for name, time in term_times(x, device, fit.values).items()}
-    total = float(total_time({name: np.array([time]) for name, time in times.items()}, fit.values)[0])
+    term_values = term_times(x, device, fit.values)
+    times = {name: float(time) for name, time in term_values.items()}
+    total = float(total_time(term_values, fit.values))
     largest = max(times, key=times.__getitem__)
     limiting = _limiting(times)
     words = partial(in_words_of, target_named(device.target))
@@ -326,7 +329,14 @@ def estimate_of(
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
     said = (*limits, *unmeasured)
     depends = work.counts.depends
-    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, said, depends)
+    risk = _with_small_cache(x, device, fit.values) / total - 1
+    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, said, depends, risk)
+
+
+def _with_small_cache(x: Numbers, device: DeviceRates, c: Constants) -> float:
+    """Return the microseconds of a launch if L2 keeps less than it is taken to keep."""
+    small = {**c, "l2 reuse": c["l2 reuse"] * _DOUBTFUL_CACHE}
+    return float(total_time(term_times(x, device, small), small))
 
 
 def _unmeasured(fit: Fit) -> Iterator[str]:

@@ -99,11 +99,25 @@ def doubts(estimate: Estimate) -> dict[str, float]:
     atomics = estimate.term(ATOMICS)
     if atomics is not None and atomics.microseconds >= _LARGE * estimate.microseconds:
         found["much of the time is that of atomics"] = 2.0
+    if estimate.cache_risk >= _LARGE_RISK:
+        found[f"L2 may lose what programs read again: then {estimate.cache_risk:.0%} longer"] = 3.0
     if any("taken as random" in note for note in estimate.notes):
         found["places in memory depend on values that are not known"] = 1.5
     if not any(name in estimate.device for name in _MEASURED_DEVICES):
         found[f"the constants were fitted to an H100, not to {estimate.device}"] = 1.5
     return found
+
+
+def confidence_text(estimate: Estimate, loss: float) -> str:
+    """Say how sure a ranking is, in one line.
+
+    `loss` is the expected loss of the best of the first tenth. The line names it, what makes the
+    estimate of the first config doubtful, and the two largest terms of that.
+    """
+    largest = " and ".join(term.name for term in estimate.terms[:2])
+    reasons = [*doubts(estimate)] or ["many estimates are close"] * (loss >= UNSURE)
+    parts = (f"the best of a tenth is likely {loss:.0%} slower than the best", *reasons)
+    return f"{'unsure' if loss >= UNSURE else 'sure'}: {'; '.join(parts)}; {largest} take longest"
 
 
 def _greedy(times: NDArray[np.float64]) -> list[int]:
@@ -144,8 +158,9 @@ def _places(settings: Sequence[Mapping[str, object]]) -> NDArray[np.float64]:
     return np.array(columns, np.float64).T if columns else np.zeros((len(settings), 1))
 
 
-# The typical error of an estimate that decides what an order loses, and a large share of a time.
-_LOSS_ERROR, _LARGE = 0.05, 0.2
+# The typical error of an estimate that decides what an order loses, and a large share of a time; by how much
+# longer a launch takes with a smaller L2 if it depends on the size of that.
+_LOSS_ERROR, _LARGE, _LARGE_RISK = 0.05, 0.2, 0.1
 # The expected loss at which nothing more is measured, and that of a tenth at which a ranking is unsure.
 _NEGLIGIBLE, UNSURE = 0.01, 0.05
 _FEWEST_MEASURED = 4

@@ -40,7 +40,8 @@ class Estimate:
     made of, by name, with the unit in the name. `notes` say what was not known, `limits` among them what the
     model does not know about this kind of kernel. `complete` is false if the work was not counted to its end:
     the time is then too short. `depends` are tensors whose values are not known and decide which programs
-    work, and how long ("lengths (line 24)"): the time is then that of one possibility.
+    work, and how long ("lengths (line 24)"): the time is then that of one possibility. `cache_risk` is by
+    how much longer the launch takes if L2 keeps a quarter of what it is taken to keep: 0.2 is 20 %.
     """
 
     microseconds: float
@@ -52,6 +53,7 @@ class Estimate:
     complete: bool = True
     limits: tuple[str, ...] = ()
     depends: tuple[str, ...] = ()
+    cache_risk: float = 0.0
 
     @property
     def text(self) -> str:

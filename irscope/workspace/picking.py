@@ -257,18 +257,13 @@ class Pick:
 
     @cached_property
     def expected_loss(self) -> float | None:
-        """Return by how much the best of the first tenth is likely slower than the best of all; 0.05 is 5 %.
-
-        None without estimates.
-        """
+        """Return by how much the best of the first tenth is likely slower than the best, or None."""
         from irscope.estimating.ranking import expected_losses
 
-        first = (choice for choice in self.choices if choice.reason in ("", SLOWER) and choice.estimate)
-        pairs = [
-            (choice.estimate.microseconds, choice.variant.settings) for choice in first if choice.estimate
-        ]
+        first = [choice for choice in self.choices if choice.reason in ("", SLOWER) and choice.estimate]
+        times = [choice.estimate.microseconds for choice in first if choice.estimate]
         error = max(self.doubts.values(), default=1.0)
-        losses = expected_losses([time for time, _ in pairs], [settings for _, settings in pairs], error)
+        losses = expected_losses(times, [choice.variant.settings for choice in first], error)
         return losses[min(len(losses), max(1, round(len(self.choices) / 10))) - 1] if losses else None
 
     @property
@@ -279,14 +274,19 @@ class Pick:
         return doubts(self.best.estimate) if self.best and self.best.estimate else {}
 
     @property
-    def unsure(self) -> str:
-        """Return in one line why more configs should be measured; "" if the estimates are sure."""
+    def unsure(self) -> bool:
+        """Return True if the best of the first tenth may be much slower than the best of all."""
         from irscope.estimating.ranking import UNSURE
 
-        if self.expected_loss is None or self.expected_loss < UNSURE:
-            return ""
-        why = "; ".join(self.doubts) or "many estimates are close"
-        return f"unsure: the best of a tenth is likely {self.expected_loss:.0%} slower than the best: {why}"
+        return (self.expected_loss or 0.0) >= UNSURE
+
+    @property
+    def confidence(self) -> str:
+        """Return in one line how sure the order is, and what decides it; "" without estimates."""
+        from irscope.estimating.ranking import confidence_text
+
+        estimate, loss = self.best and self.best.estimate, self.expected_loss
+        return confidence_text(estimate, loss) if estimate and loss is not None else ""
 
     @property
     def measured(self) -> tuple[tuple[float, float], ...]:

@@ -16,7 +16,7 @@ import irscope.estimating
 from irscope.estimating.constants import A100, H100
 from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import OPCODES, machine_instructions
-from irscope.estimating.ranking import doubts, enough_measured, expected_losses, rank
+from irscope.estimating.ranking import confidence_text, doubts, enough_measured, expected_losses, rank
 from irscope.estimating.terms import Estimate, Term
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Workspace
@@ -181,3 +181,25 @@ def test_doubts_name_what_is_not_known() -> None:
         "the constants were fitted to an H100, not to NVIDIA L4",
     ]
     assert doubts(Estimate(10.0, "memory", (), "NVIDIA H100 SXM 80GB")) == {}
+
+
+def test_rows_that_are_read_twice_are_doubtful_if_l2_may_not_hold_them(capture: Workspace) -> None:
+    variant = _variant(capture, 2048)
+    shape = f"float32[64, {COLUMNS}]"
+    few = _estimate(capture, variant, Launch((64, 1, 1), (("x", shape), ("o", shape), ("C", str(COLUMNS)))))
+    assert few.cache_risk == 0
+    assert doubts(few) == {}
+    many = _estimate(capture, variant)
+    assert 0.1 < many.cache_risk < 0.5
+    assert [*doubts(many)] == [f"L2 may lose what programs read again: then {many.cache_risk:.0%} longer"]
+    assert doubts(replace(many, cache_risk=0.09)) == {}
+
+
+def test_one_line_says_how_sure_a_ranking_is() -> None:
+    terms = (Term("memory", 9.0, ""), Term("issue", 4.0, ""), Term("latency", 2.0, ""))
+    sure = Estimate(10.0, "memory", terms, "NVIDIA H200 SXM 141GB")
+    likely = "the best of a tenth is likely {} slower than the best"
+    assert confidence_text(sure, 0.012) == f"sure: {likely.format('1%')}; memory and issue take longest"
+    text = confidence_text(replace(sure, cache_risk=0.23), 0.09)
+    assert text.startswith(f"unsure: {likely.format('9%')}; L2 may lose what programs read again: then 23%")
+    assert "many estimates are close" in confidence_text(sure, 0.06)

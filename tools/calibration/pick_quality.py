@@ -7,7 +7,8 @@ A space is one kernel at one shape, with all configs that could be launched. Of 
 puts first, a user takes the fastest by `ms`; the efficiency is the space's best `ms_again` divided by that
 config's `ms_again`. k is 1 with nothing measured, else the given part of the space, rounded, at least 1.
 Figures are geometric means over spaces. Next to irscope's ranking: a random order (mean over 200 orders) and
-an order by facts only (spilled bytes, then occupancy).
+an order by facts only (spilled bytes, then occupancy). The last lines judge the confidence: which of the
+spaces that lose more than 5 % with a tenth measured are called unsure, and what `top="auto"` measures.
 
 A capture has the first launch of a variant. `--launches` has the launches at other shapes, as
 `tools/calibration/tune/launches.py --list` writes them; without it, only spaces in the captures are judged.
@@ -31,8 +32,7 @@ from typing import Any
 
 from irscope.estimating.constants import DEVICES, DeviceRates
 from irscope.estimating.estimate import estimate
-from irscope.estimating.ranking import rank
-from irscope.estimating.terms import Estimate
+from irscope.estimating.ranking import UNSURE, Ranking, doubts, enough_measured, expected_losses, rank
 from irscope.facts.fact import ReadStage
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Workspace
@@ -71,13 +71,15 @@ def number_measured(share: float, configs: int) -> int:
 
 def quality(order: Sequence[Timed], estimates: Sequence[float] = ()) -> Quality:
     """The quality of an order; `estimates` belong to it, in any unit."""
-    best = min(own.ms_again for own in order)
-    found = []
-    for share in SHARES:
-        measured = order[: number_measured(share, len(order))]
-        found.append(best / min(measured, key=lambda own: own.ms).ms_again)
+    found = tuple(efficiency(order, number_measured(share, len(order))) for share in SHARES)
     correlation = spearman(estimates, [own.ms for own in order]) if estimates else math.nan
-    return Quality(tuple(found), correlation)
+    return Quality(found, correlation)
+
+
+def efficiency(order: Sequence[Timed], count: int) -> float:
+    """The efficiency of a user who measures the first `count` configs."""
+    chosen = min(order[:count], key=lambda own: own.ms)
+    return min(own.ms_again for own in order) / chosen.ms_again
 
 
 def random_quality(timed: Sequence[Timed], orders: int = 200) -> Quality:
@@ -195,10 +197,8 @@ def read_of(timed: Timed) -> ReadStage:
     return partial(timed.workspace.contents.find, timed.variant)
 
 
-def rank_space(
-    timed: Sequence[Timed], device: DeviceRates | None = None
-) -> tuple[list[Timed], list[float], list[float]]:
-    """Irscope's order of a space, the estimates in that order, and the seconds that each estimate took."""
+def rank_space(timed: Sequence[Timed], device: DeviceRates | None = None) -> tuple[Ranking, list[float]]:
+    """Irscope's ranking of a space, and the seconds that each estimate took."""
     by_id = {own.variant.id: own for own in timed}
     seconds, estimates = [], {}
     for own in timed:
@@ -208,23 +208,62 @@ def rank_space(
         except UserError as error:
             print(f"#{own.variant.id} {own.variant.kernel.name}: {error}")
         seconds.append(time.process_time() - start)
-    return *order_space(timed, estimates, by_id), seconds
-
-
-def order_space(
-    timed: Sequence[Timed], estimates: Mapping[int, Estimate], by_id: Mapping[int, Timed]
-) -> tuple[list[Timed], list[float]]:
-    """The order for known estimates, and the estimates in that order (infinite if there is none)."""
-    launches = {own.variant.id: own.launch for own in timed}
     ranking = rank(
         [own.variant for own in timed],
-        launches,
+        {own.variant.id: own.launch for own in timed},
         lambda variant: read_of(by_id[variant.id]),
         estimates=estimates,
     )
+    return ranking, seconds
+
+
+def order_of(ranking: Ranking, timed: Sequence[Timed]) -> tuple[list[Timed], list[float]]:
+    """The measurements in the order of a ranking, and their estimates (infinite if there is none)."""
+    by_id = {own.variant.id: own for own in timed}
     order = [by_id[own.variant.id] for own in ranking.ranked]
-    known = [estimates.get(own.variant.id) for own in order]
-    return order, [own.microseconds if own else math.inf for own in known]
+    return order, [own.estimate.microseconds if own.estimate else math.inf for own in ranking.ranked]
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What irscope says of a ranking, and what was measured.
+
+    `expected` and `loss`: by how much the best of the first tenth is slower than the best. `enough` is the
+    share that `top="auto"` measures, `reached` the efficiency of the best of that.
+    """
+
+    expected: float
+    loss: float
+    enough: float
+    reached: float
+
+
+def confidence(ranking: Ranking, timed: Sequence[Timed]) -> Confidence:
+    """The confidence of a ranking, as `irscope pick` and `irscope.prune` compute it."""
+    first = [own for own in ranking.accepted if own.estimate]
+    times = [own.estimate.microseconds for own in first if own.estimate]
+    settings = [own.variant.settings for own in first]
+    fastest = min((own.estimate for own in first if own.estimate), key=lambda own: own.microseconds)
+    error = max(doubts(fastest).values(), default=1.0)
+    tenth = number_measured(0.1, len(timed))
+    order, _ = order_of(ranking, timed)
+    enough = min(len(times), enough_measured(times, settings, error))
+    expected = expected_losses(times, settings, error)[min(tenth, len(times)) - 1]
+    return Confidence(
+        expected, 1 / efficiency(order, tenth) - 1, enough / len(timed), efficiency(order, enough)
+    )
+
+
+def confidence_report(found: Sequence[Confidence]) -> Iterator[str]:
+    """How often irscope is unsure, and of the spaces that lose most; then what it measures by itself."""
+    unsure = [own for own in found if own.expected >= UNSURE]
+    bad = [own for own in found if own.loss > UNSURE]
+    both = sum(own.loss > UNSURE for own in unsure)
+    lost = f"{both} of {len(bad)} that lose more than {UNSURE:.0%}"
+    yield f"unsure: {len(unsure)} of {len(found)} spaces, {lost}"
+    reached = math.exp(fmean(math.log(own.reached) for own in found))
+    worst = min(own.reached for own in found)
+    yield f'top="auto": {fmean(own.enough for own in found):.1%} measured, {reached:.4f}, worst {worst:.3f}'
 
 
 def by_facts(timed: Sequence[Timed]) -> list[Timed]:
@@ -289,9 +328,11 @@ def main() -> None:
     }
     seconds: list[float] = []
     own: dict[Any, Quality] = {}
+    sure: list[Confidence] = []
     for key, timed in judged.items():
-        order, estimates, taken = rank_space(timed, DEVICES[options.device])
-        own[key] = quality(order, estimates)
+        ranking, taken = rank_space(timed, DEVICES[options.device])
+        own[key] = quality(*order_of(ranking, timed))
+        sure.append(confidence(ranking, timed))
         seconds += taken
     spread = {key: max(t.ms for t in timed) / min(t.ms for t in timed) for key, timed in judged.items()}
     found = {
@@ -306,6 +347,7 @@ def main() -> None:
     print(
         f"rank correlation under 0.8: {len(low)} of {sum(value >= 1.5 for value in spread.values())} spaces"
     )
+    print("\n".join(confidence_report(sure)))
     seconds.sort()
     median, most = seconds[len(seconds) // 2], seconds[len(seconds) * 99 // 100]
     print(f"time per estimate: median {median:.3f} s, 99 % {most:.3f} s of CPU")

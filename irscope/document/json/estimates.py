@@ -92,6 +92,7 @@ _PICK: Projection[Pick] = Projection(
     limits="limits",
     expected_loss=optional("expected_loss", lambda loss: round(loss, 4)),
     doubts=of("doubts", list),
+    confidence="confidence",
     same_bits=optional("same_bits", _SAME_BITS),
     ranking=each("choices", _CHOICE),
 )
