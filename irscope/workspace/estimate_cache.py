@@ -66,10 +66,8 @@ class Estimates:
         They lack terms, facts and notes: one small file of the cache folder has those of a device. `report`
         receives the number of launches that were counted.
         """
-        names = [
-            derived_key("column", b"", *(_cache_name(*launch, rates, None) for launch in launches))
-            for rates in devices
-        ]
+        inputs = [_inputs(*launch) for launch in launches]
+        names = [_cache_name("column", inputs, rates, None) for rates in devices]
         columns = [_from_json(self._cache.read(name)) for name in names]
         missing = [at for at, column in enumerate(columns) if not column]
         trouble = ""
@@ -120,7 +118,10 @@ class Estimates:
     def _stored_or_made(
         self, variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None
     ) -> Estimate:
-        name = _cache_name(variant, launch, device, fit)
+        from irscope.estimating.constants import rates_of
+
+        inputs = [_inputs(variant, launch)]
+        name = _cache_name("estimate", inputs, device or rates_of(variant.target), fit)
         for stored in _from_json(self._cache.read(name)):
             if stored is not None:
                 return stored
@@ -150,18 +151,20 @@ def _bound_text(estimate: Estimate) -> str:
     return f"depends on {', '.join(estimate.depends)}" if estimate.depends else estimate.bound
 
 
-def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None) -> str:
-    """Return the name of an estimate in the cache folder: everything that it depends on."""
-    from irscope.estimating.constants import fit_of, rates_of
-
-    device = device or rates_of(variant.target)
+def _inputs(variant: Variant, launch: Launch) -> str:
+    """Return everything that an estimate depends on, other than the device and the model."""
     artifacts = {name: artifact.digest for name, artifact in sorted(variant.artifacts.items())}
     inputs = (variant.target, variant.config, variant.specialization, sorted(variant.metadata.items()))
-    code = json.dumps(artifacts).encode()
+    return repr((artifacts, inputs, launch, launch.values))
+
+
+def _cache_name(kind: str, inputs: Sequence[str], device: DeviceRates | None, fit: Fit | None) -> str:
+    """Return the name of estimates in the cache folder: everything that they depend on."""
+    from irscope.estimating.constants import fit_of
+
     fit = fit or (fit_of(device) if device else None)
-    return derived_key(
-        "estimate", code, *map(repr, (inputs, launch, launch.values, device, fit)), _model_digest()
-    )
+    content = "\0".join(inputs).encode("utf-8", "replace")
+    return derived_key(kind, content, repr(device), repr(fit), _model_digest())
 
 
 @cache

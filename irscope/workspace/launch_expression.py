@@ -245,8 +245,6 @@ def _made(written: _Written, names: Mapping[str, StaticValue]) -> NDArray[np.int
 
 def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterator[tuple[str, str]]:
     """Yield the integers of the variant's tensors, as `model.Launch` has them."""
-    import numpy as np
-
     types = {argument.name: argument.type for argument in variant.specialization}
     for name, values in made.items():
         if name not in types:
@@ -259,8 +257,9 @@ def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterato
                 f"--launch: '{name}' is {types[name]}; only tensors of at most {MOST_BYTES // 1024} KiB of "
                 f"{kinds} have values"
             )
-        limits = np.iinfo(element)
-        if not limits.min <= values.min() <= values.max() <= limits.max:
+        bits = 8 * INTEGER_TYPES[element]
+        lowest = 0 if element.startswith("u") else -(1 << bits - 1)
+        if not lowest <= values.min() <= values.max() < lowest + (1 << bits):
             raise UserError(f"--launch: '{name}' has integers that are not {element}, as its tensor has")
         yield name, text
 
