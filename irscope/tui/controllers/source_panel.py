@@ -13,8 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
+from irscope.model.process import keep_from_search
 from irscope.tui.controllers import Controller
-from irscope.tui.widgets.source_view import LineOutcomesView, SourceView, counts_text
+from irscope.tui.controllers.stages import MANY_ROWS
+from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.source_view import LineOutcomesView, counts_text
 from irscope.workspace import LineMarks, PythonSource, SourcePlace
 from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, source_maps
 from irscope.workspace.stage_marks import NO_MARKS, line_marks
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 class SourcePanelController(Controller):
     """Shows the source, and keeps it and the texts in step."""
 
+    # The variant, stage and maps that the source on screen was made for.
+    _shown: tuple[Variant, str, SourceMaps] | None = None
+
     def toggle(self) -> None:
         """Show or hides the Python source and what its line became."""
         self._screen.source.display = not self._screen.source.display
@@ -38,11 +44,16 @@ class SourcePanelController(Controller):
             self._screen.texts.highlight(frozenset(), frozenset())
             self._screen.texts.focus()
 
-    def follow(self) -> None:
-        """Update the panels after the cursor moved, in the source or in the texts."""
-        if self._screen.source.display and not isinstance(self._screen.focused, LineOutcomesView):
-            from_source = isinstance(self._screen.focused, SourceView)
-            self._screen.run_exclusive(partial(self._trace, from_source), "source")
+    def follow(self, moved: LineView | None = None) -> None:
+        """Update the panels after the cursor of `moved` moved, or after anything else changed.
+
+        The source follows the texts, or the texts follow the source if that has the focus.
+        """
+        screen = self._screen
+        if screen.source.display and not isinstance(screen.focused, LineOutcomesView):
+            leader = screen.source_view if screen.focused is screen.source_view else screen.texts
+            if moved in (None, leader):
+                screen.run_exclusive(partial(self._trace, leader is screen.source_view), "source")
 
     def go_to_next(self) -> None:
         """Goes to the next operation that came from the line of Python; wraps around."""
@@ -56,7 +67,7 @@ class SourcePanelController(Controller):
     def go_to_outcome(self) -> None:
         """Goes to the stage of the outcome under the cursor."""
         if (outcome := self._screen.outcomes_view.current) is not None:
-            self._screen.source_view.focus()
+            self._screen.set_focus(self._screen.source_view)  # now: the texts are to follow it
             self._screen.stages.choose(outcome.stage)
             self.follow()
 
@@ -64,13 +75,17 @@ class SourcePanelController(Controller):
         """Highlights the operations from the source's line, or the source of the texts' line."""
         screen = self._screen
         maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
-        python = PythonSource.of_variant(screen.pair.b)
-        self._screen.source_view.show_source(python, screen.stage, _counts(python, maps))
+        if (screen.pair.b, screen.stage, maps) != self._shown:
+            self._shown = screen.pair.b, screen.stage, maps
+            python = PythonSource.of_variant(screen.pair.b)
+            screen.source_view.show_source(python, screen.stage, _counts(python, maps))
+            if len(screen.texts.page.rows) > MANY_ROWS:
+                keep_from_search()
         if from_source:
-            source_place = self._screen.source_view.place
-            self._screen.source_view.highlight((), self._screen.source_view.cursor)
+            source_place = screen.source_view.place
+            screen.source_view.highlight((), screen.source_view.cursor)
         else:
-            source_place = self._highlight_source(python, maps)
+            source_place = self._highlight_source(screen.source_view.python, maps)
         screen.texts.highlight(*(maps.lines(source_place) if source_place else (frozenset(), frozenset())))
         if from_source:
             first, row = screen.texts.highlighted_row(), screen.texts.row
@@ -113,10 +128,7 @@ class SourcePanelController(Controller):
             self._list("No line of this source", ())
             return
         pair = self._screen.pair
-        outcomes: list[LineOutcome] = []
-        for stage in pair.stages:
-            if stage != PYTHON:
-                outcomes += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
+        outcomes = await self._screen.background.run(line_outcomes, pair.comparison, pair.stages, place)
         file, number = place.file_name, place.line
         title = f"py{number}: {_totals(outcomes)}  (of {file})"
         self._list(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _START = (0, False)
 # A search for cycles among the objects of more rows takes longer than a key may: 0.1 s for 54,000.
-_MANY_ROWS = 10_000
+MANY_ROWS = 10_000
 
 
 class StageController(Controller):
@@ -179,7 +179,7 @@ class StageController(Controller):
                 self._choosing = self._choosing and not is_opening
                 self.show(stage)
             self._update_tabs()
-            if diff is not None and len(diff.rows) > _MANY_ROWS:
+            if diff is not None and len(diff.rows) > MANY_ROWS:
                 keep_from_search()
         self._choosing = self._choosing and pair.growing
         if pair.single:

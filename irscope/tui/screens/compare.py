@@ -264,9 +264,9 @@ class CompareScreen(ActionScreen[None]):
         self.bits.start()
 
     @on(LineView.CursorMoved)
-    def _follow_cursor(self) -> None:
+    def _follow_cursor(self, message: LineView.CursorMoved) -> None:
         self.update_status()
-        self.source_panel.follow()
+        self.source_panel.follow(message.view)
 
     @on(LineView.Dragged)
     def _drag(self, message: LineView.Dragged) -> None:

@@ -64,7 +64,7 @@ class DiffView(PageView):
         self._panned = False
         self._wrapped = False
         self._located = False
-        self._strips: dict[tuple[int, int, bool, str], Strip] = {}
+        self._strips: dict[tuple[int, int, bool, str, tuple[bool, bool]], Strip] = {}
         # The state that the painter of the lines was made for, and the painter.
         self._known_painter: tuple[tuple[object, ...], RowPainter] | None = None
         self._marks = (NO_MARKS, NO_MARKS)
@@ -112,9 +112,14 @@ class DiffView(PageView):
 
     def highlight(self, left: frozenset[int], right: frozenset[int]) -> None:
         """Highlights lines (from 0) of A and B."""
-        if self._highlighted != (left, right):
-            self._highlighted = left, right
-            self.redraw()
+        top = self.scroll_offset.y
+        on_screen = range(top, min(top + self.page_lines, self.line_count()))
+        before = [self._highlight_of(index) for index in on_screen]
+        self._highlighted = left, right
+        self._known_painter = None
+        for index, was_highlighted in zip(on_screen, before, strict=True):
+            if self._highlight_of(index) != was_highlighted:
+                self.refresh_index(index)
 
     def highlighted_row(self, after: int = -1) -> int | None:
         """Return the first row below row `after` that has a highlighted line; None if there is none."""
@@ -264,7 +269,7 @@ class DiffView(PageView):
             return super().render_line(y)
         cells = self._map_cells(screen_line, page)
         index, part = self._place_at(screen_line) or (-1, 0)
-        key = (index, part, index == self.cursor, cells)
+        key = (index, part, index == self.cursor, cells, self._highlight_of(index))
         strip = self._strips.get(key)
         if strip is None:
             base, width = self.base, self.area.width
@@ -273,6 +278,14 @@ class DiffView(PageView):
                 segments = self._painter().paint(self._layout[index], index == self.cursor, part)
             strip = self._strips[key] = Strip([*segments, Segment(cells, self.style("ruler"))], width)
         return strip
+
+    def _highlight_of(self, index: int) -> tuple[bool, bool]:
+        """Return whether A's and B's lines on screen line `index` of the page are highlighted."""
+        left, right = self._highlighted
+        if index < 0 or not (left or right):
+            return False, False
+        row = self._page.rows[self._layout[index].row]
+        return row.left in left, row.right in right
 
     def _map_cells(self, place: int, page: int) -> str:
         """Return the minimap's part next to screen line `place`; if it is off, whether there is a change."""

@@ -265,7 +265,12 @@ class LineView(ScrollView, Styled, can_focus=True):
         self._placed = None
         # Wrapped lines are taller than one screen line: any of them can be scrolled to the top.
         beyond = self.page_lines - 1 if self.wraps else 0
-        self.virtual_size = Size(1, self.line_count() + HEADING + self.footer_height + beyond)
+        size = Size(1, self.line_count() + HEADING + self.footer_height + beyond)
+        if self.styles.auto_dimensions:
+            self.virtual_size = size
+        else:  # a layout of the screen is needed only if the scroll bar comes or goes; Textual sees to that
+            self.set_reactive(LineView.virtual_size, size)
+            self._scroll_update(size)
         self.set_reactive(LineView.cursor, self.validate_cursor(self.cursor))
         self.refresh()
 
@@ -314,10 +319,12 @@ class LineView(ScrollView, Styled, can_focus=True):
 
     def refresh_index(self, index: int) -> None:
         """Redraws one line."""
+        first, height = index - self.scroll_offset.y, 1
         if self.wraps:
-            self.refresh()
-        else:
-            self.refresh(Region(0, index - self.scroll_offset.y + HEADING, self.size.width, 1))
+            shown = [line for line, _ in self._places()]
+            height = shown.count(index)
+            first = shown.index(index) if height else 0
+        self.refresh(Region(0, first + HEADING, self.size.width, height))
 
     def bar(self, text: str, width: int) -> Strip:
         """Draw a heading of one text."""

@@ -67,8 +67,9 @@ class SourceView(ItemView[str]):
 
     def highlight(self, lines: Collection[int], cursor: int) -> None:
         """Highlights lines (from 0) and moves the cursor."""
+        for line in {*lines} ^ {*self._highlighted}:
+            self.refresh_index(line)
         self._highlighted = lines
-        self.refresh()
         self.reveal_centered(cursor)
         self.cursor = cursor
 
