@@ -81,33 +81,19 @@ class SourcePanelController(Controller):
             screen.source_view.show_source(python, screen.stage, _counts(python, maps))
             if len(screen.texts.page.rows) > MANY_ROWS:
                 keep_from_search()
-        if from_source:
-            source_place = screen.source_view.place
-            screen.source_view.highlight((), screen.source_view.cursor)
-        else:
-            source_place = self._highlight_source(screen.source_view.python, maps)
+        view, python = screen.source_view, screen.source_view.python
+        places = () if from_source else self._places(python, maps)
+        # The place in the kernel itself; the innermost if none of them is in the kernel's file.
+        kernel_line = python.kernel_line(places)
+        lines = [line for place in places if (line := python.line_of(place)) is not None]
+        view.highlight(lines, view.cursor if kernel_line is None else kernel_line)
+        source_place = view.place if from_source or kernel_line is not None else None
         screen.texts.highlight(*(maps.lines(source_place) if source_place else (frozenset(), frozenset())))
         if from_source:
             first, row = screen.texts.highlighted_row(), screen.texts.row
             if first is not None and screen.texts.highlighted_row(row - 1) != row:
                 screen.texts.go_to_row(first)
         await self._list_outcomes(source_place)
-
-    def _highlight_source(self, python: PythonSource, maps: SourceMaps) -> SourcePlace | None:
-        """Mark the lines that the texts' line came from; returns the place in the kernel itself.
-
-        The innermost place if none of them is in the kernel's file.
-        """
-        source_places = self._places(python, maps)
-        line = python.kernel_line(source_places)
-        if line is None:
-            self._screen.source_view.highlight((), self._screen.source_view.cursor)
-            return None
-        source_lines = [
-            line for source_place in source_places if (line := python.line_of(source_place)) is not None
-        ]
-        self._screen.source_view.highlight(source_lines, line)
-        return python.places[line]
 
     def _places(self, python: PythonSource, maps: SourceMaps) -> tuple[SourcePlace, ...]:
         """Return the places that the line under the texts' cursor came from: B's line, or A's."""
@@ -170,10 +156,13 @@ class LineMarksController(Controller):
 
     def update(self) -> None:
         """Mark the lines of the stage on screen, now if the marks are known."""
-        sides = self._sides()
-        self._screen.texts.set_marks(*(self._known.get(self._key(side), NO_MARKS) for side in sides))
-        if any(self._key(side) not in self._known for side in sides):
+        self._show()
+        if any(self._key(side) not in self._known for side in self._sides()):
             self._screen.run_exclusive(self._measure, "marks")
+
+    def _show(self) -> None:
+        marks = [self._known.get(self._key(side), NO_MARKS) for side in self._sides()]
+        self._screen.texts.set_marks(*marks)
 
     async def _measure(self) -> None:
         stage = self._screen.stage
@@ -188,9 +177,7 @@ class LineMarksController(Controller):
             self._known[key] = marks
             while len(self._known) > _KEPT:
                 del self._known[next(iter(self._known))]
-        if stage == self._screen.stage:
-            found_now = [self._known.get(self._key(side), NO_MARKS) for side in self._sides()]
-            self._screen.texts.set_marks(*found_now)
+        self._show()
 
     def _sides(self) -> tuple[Variant, Variant]:
         """Return the variants whose texts are on screen: A's or B's twice if there is only one."""

@@ -57,7 +57,7 @@ class DiffView(PageView):
         super().__init__(id=id)
         self._headings = ("", "")
         # The page with the lines that only hold debug information.
-        self._whole = self._page
+        self._whole = self.page
         self._query = ""
         self._x = 0
         # Whether the user scrolled sideways since the last jump.
@@ -76,7 +76,7 @@ class DiffView(PageView):
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
         """Show a page, with the cursor on `place`: a line, and whether it is B's."""
         self._whole, self._headings = page, headings
-        self._page = page if self._located else page.code
+        self.page = page if self._located else page.code
         self._highlighted = (frozenset(), frozenset())
         self._opened.clear()
         self._x, self._panned = 0, False
@@ -96,7 +96,7 @@ class DiffView(PageView):
 
     def matches(self, query: str) -> Sequence[int]:
         """Return the rows with `query`; source locations count if they are on screen."""
-        return self._page.matches(query, self.located)
+        return self.page.matches(query, self.located)
 
     def mark_matches(self, query: str) -> None:
         """Mark the matches of a search."""
@@ -105,7 +105,7 @@ class DiffView(PageView):
 
     def go_to_line(self, line: int, right: bool) -> None:
         """Move the cursor to a line of one side; if it has no row, show all of the text."""
-        side = self._page.right if right else self._page.left
+        side = self.page.right if right else self.page.left
         if not self.located and side is not None and line not in side.code_lines:
             self.toggle_locations()
         super().go_to_line(line, right)
@@ -125,16 +125,16 @@ class DiffView(PageView):
         """Return the first row below row `after` that has a highlighted line; None if there is none."""
         rows = []
         for right, lines in enumerate(self._highlighted):
-            above = self._page.line_before(after + 1, bool(right))
+            above = self.page.line_before(after + 1, bool(right))
             line = min((line for line in lines if line >= above), default=None)
             if line is not None:
-                rows.append(self._page.row_of(line, bool(right)))
+                rows.append(self.page.row_of(line, bool(right)))
         return min((row for row in rows if row > after), default=None)
 
     @property
     def located(self) -> bool:
         """Return True if source locations are on screen."""
-        return self._located or self._page.raw
+        return self._located or self.page.raw
 
     # Actions.
 
@@ -142,7 +142,7 @@ class DiffView(PageView):
         """Show or hide source locations, lines of debug information, and addresses."""
         self._located = not self._located
         place = self.place
-        self._page = self._whole if self._located else self._whole.code
+        self.page = self._whole if self._located else self._whole.code
         self._opened.clear()
         self._lay_out(*place)
 
@@ -176,7 +176,7 @@ class DiffView(PageView):
 
     def action_pan(self, cells: int) -> None:
         """Scrolls the texts sideways; if lines are wrapped, those that are taller than the panel."""
-        longest = max(side.longest for side in (self._page.left, self._page.right) if side)
+        longest = max(side.longest for side in (self.page.left, self.page.right) if side)
         step = self._columns.room(False) if self._wrapped else abs(cells)
         x = max(0, min(self._x + (step if cells > 0 else -step), longest - 16))
         self._panned = x > 0
@@ -254,7 +254,7 @@ class DiffView(PageView):
         """Draw the names of A and B above their columns."""
         style = self.style("heading")
         left, right = (f" {display_line(heading)}" for heading in self._headings)
-        if self._page.right is None or self._layout.unified:
+        if self.page.right is None or self._layout.unified:
             room = max(width // 2, width - cell_len(right) - 2)  # both names are on screen
             left_segments = fitted([Segment(left, style)], min(cell_len(left), room), style)
             return Strip(fitted([*left_segments, Segment(f"  {right}", style)], width, style), width)
@@ -284,7 +284,7 @@ class DiffView(PageView):
         left, right = self._highlighted
         if index < 0 or not (left or right):
             return False, False
-        row = self._page.rows[self._layout[index].row]
+        row = self.page.rows[self._layout[index].row]
         return row.left in left, row.right in right
 
     def _map_cells(self, place: int, page: int) -> str:
@@ -318,8 +318,8 @@ class DiffView(PageView):
 
     @property
     def _columns(self) -> Columns:
-        two = self._page.right is not None and not self._layout.unified
-        columns = Columns(self._page, self._text_width, two)
+        two = self.page.right is not None and not self._layout.unified
+        columns = Columns(self.page, self._text_width, two)
         digits = max(marks.longest_python for marks in self._marks)
         width = columns.width_of(False)
         if digits and width >= _PYTHON_FROM:
@@ -340,7 +340,7 @@ class DiffView(PageView):
 
     def _new_painter(self) -> RowPainter:
         return RowPainter(
-            self._page,
+            self.page,
             self,
             self.base,
             self._columns,
@@ -360,7 +360,7 @@ class DiffView(PageView):
     def footer_height(self) -> int:
         """Return the number of screen lines for the change under the cursor."""
         height = self.outer_size.height
-        if height < _FOOTER_FROM or self._page.left.language is None:
+        if height < _FOOTER_FROM or self.page.left.language is None:
             return 0
         return 2 if height >= _TWO_FROM else 1
 
@@ -377,14 +377,14 @@ class DiffView(PageView):
 
         They take as many screen lines as they need.
         """
-        if not self._page.rows or self._at_fold(self.cursor):
+        if not self.page.rows or self._at_fold(self.cursor):
             return []
-        row = self._page.rows[self.row]
+        row = self.page.rows[self.row]
         painter = self._painter()
         change_pieces = list(
-            row_painter.pieces(self._page, row, painter.text(row, False), painter.text(row, True))
+            row_painter.pieces(self.page, row, painter.text(row, False), painter.text(row, True))
         )
-        notes = list(row_painter.notes(self._marks, row, self._page.right is not None))
+        notes = list(row_painter.notes(self._marks, row, self.page.right is not None))
         if change_pieces and notes:
             change_pieces.append(row_painter.GAP)
         width = max(self.area.width - 2, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -48,15 +48,8 @@ class PanelMessage(Message):
 class Styled(Widget):
     """What draws lines with the styles of its component classes, which are computed once."""
 
-    def __init__(
-        self,
-        *children: Widget,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002  Textual's name
-        classes: str | None = None,
-        disabled: bool = False,
-    ) -> None:
-        super().__init__(*children, name=name, id=id, classes=classes, disabled=disabled)
+    def __init__(self, *children: Widget, **options: Any) -> None:
+        super().__init__(*children, **options)
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
         self._rich_styles: dict[tuple[str, ...], Style] = {}
