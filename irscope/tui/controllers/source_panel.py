@@ -110,18 +110,16 @@ class SourcePanelController(Controller):
 
     async def _list_outcomes(self, place: SourcePlace | None) -> None:
         """List what a line became in each stage."""
-        if place is None:
-            self._list("No line of this source", ())
-            return
-        pair = self._screen.pair
-        outcomes = await self._screen.background.run(line_outcomes, pair.comparison, pair.stages, place)
-        file, number = place.file_name, place.line
-        title = f"py{number}: {_totals(outcomes)}  (of {file})"
-        self._list(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)
-
-    def _list(self, heading: str, outcomes: Sequence[LineOutcome]) -> None:
-        self._screen.outcomes_view.heading = heading
-        self._screen.outcomes_view.show(outcomes)
+        screen, heading = self._screen, "No line of this source"
+        outcomes: list[LineOutcome] = []
+        if place is not None:
+            pair = screen.pair
+            outcomes = await screen.background.run(line_outcomes, pair.comparison, pair.stages, place)
+            heading = f"Nothing came from line {place.line} of {place.file_name}"
+            if outcomes:
+                heading = f"py{place.line}: {_totals(outcomes)}  (of {place.file_name})"
+        screen.outcomes_view.heading = heading
+        screen.outcomes_view.show(outcomes)
 
 
 def _totals(outcomes: Sequence[LineOutcome]) -> str:

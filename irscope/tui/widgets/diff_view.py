@@ -282,7 +282,7 @@ class DiffView(PageView):
     def _highlight_of(self, index: int) -> tuple[bool, bool]:
         """Return whether A's and B's lines on screen line `index` of the page are highlighted."""
         left, right = self._highlighted
-        if index < 0 or not (left or right):
+        if index < 0 or not any(self._highlighted):
             return False, False
         row = self.page.rows[self._layout[index].row]
         return row.left in left, row.right in right
@@ -335,24 +335,22 @@ class DiffView(PageView):
     def _painter(self) -> RowPainter:
         state = (self._x, self._panned, self._wrapped, self._located, self._query, self.area, self.page_lines)
         if self._known_painter is None or self._known_painter[0] != state:
-            self._known_painter = state, self._new_painter()
+            painter = RowPainter(
+                self.page,
+                self,
+                self.base,
+                self._columns,
+                self._x,
+                self._query,
+                self._highlighted,
+                self._located,
+                full=self._panned,
+                wrapped=self._wrapped,
+                tallest=self.page_lines,
+                marks=self._marks,
+            )
+            self._known_painter = state, painter
         return self._known_painter[1]
-
-    def _new_painter(self) -> RowPainter:
-        return RowPainter(
-            self.page,
-            self,
-            self.base,
-            self._columns,
-            self._x,
-            self._query,
-            self._highlighted,
-            self._located,
-            full=self._panned,
-            wrapped=self._wrapped,
-            tallest=self.page_lines,
-            marks=self._marks,
-        )
 
     # The change under the cursor.
 

@@ -76,16 +76,14 @@ class Styled(Widget):
 
     def ink(self, name: str) -> Style:
         """Return the attributes that a component class itself sets, to add to another style."""
-        ink = self._inks.get(name)
-        if ink is None:
+        if name not in self._inks:
             partial_style = self.get_component_rich_style(name, partial=True)
             # A partial style lacks alpha: a tint of 20 % would be the whole color.
             whole = self.get_component_rich_style(name)
-            ink = partial_style + Style(
+            self._inks[name] = partial_style + Style(
                 color=partial_style.color and whole.color, bgcolor=partial_style.bgcolor and whole.bgcolor
             )
-            self._inks[name] = ink
-        return ink
+        return self._inks[name]
 
 
 class LineView(ScrollView, Styled, can_focus=True):
