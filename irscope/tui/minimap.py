@@ -86,13 +86,9 @@ class Minimap:
         on_screen = shown < len(self.layout) and groups[place].line < top + shown and top < end
         return self.signs[place] + _PLACES[self._hot[place], on_screen]
 
-    @cached_property
-    def _changes(self) -> Sequence[bool]:
-        return [self._first_run(group) is not None for group in self._groups]
-
     def changed(self, place: int) -> bool:
         """Return True if a group has a change."""
-        return place < len(self._changes) and self._changes[place]
+        return place < len(self._groups) and self._first_run(self._groups[place]) is not None
 
     def target(self, place: int) -> int:
         """Return the row to go to from a group.

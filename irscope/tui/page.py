@@ -213,36 +213,28 @@ class ScreenLine(NamedTuple):
     folded: int = 1
 
 
-class _Piece(NamedTuple):
-    """Consecutive screen lines of one kind: the first one, the first row, the number of rows."""
-
-    start: int
-    row: int
-    kind: LineKind
-    rows: int
-
-    @property
-    def height(self) -> int:
-        """Return the number of screen lines."""
-        return 1 if self.kind is LineKind.FOLD else self.rows
-
-
 class ScreenLayout(Sequence[ScreenLine]):
     """The screen lines of a page: in two columns or one, with equal rows folded or not.
 
-    They are created on demand from ranges of rows that are shown in the same way.
+    They are created on demand from pieces: consecutive screen lines of one kind.
     """
 
     def __init__(self, page: Page, unified: bool, folded: bool, opened: Collection[int] = ()) -> None:
         self.page = page
         self.unified = unified and page.compared
-        self._pieces: list[_Piece] = []
+        # The first screen line, the first row and the kind of each piece; then the ends of both texts.
+        self._starts: list[int] = []
+        self._rows: list[int] = []
+        self._kinds: list[LineKind] = []
         self._length = 0
-        for row, kind, rows in self._lay_out(_folds(page, opened) if folded and page.compared else []):
-            if rows:
-                piece = _Piece(self._length, row, kind, rows)
-                self._pieces.append(piece)
-                self._length += piece.height
+        start = 0
+        for first, last in _folds(page, opened) if folded and page.compared else ():
+            self._spread(start, first)
+            self._add(first, LineKind.FOLD, 1)
+            start = last
+        self._spread(start, len(page.rows))
+        self._starts.append(self._length)
+        self._rows.append(len(page.rows))
 
     def __len__(self) -> int:
         return self._length
@@ -250,49 +242,44 @@ class ScreenLayout(Sequence[ScreenLine]):
     def __getitem__(self, index: int) -> ScreenLine:  # type: ignore[override]  # views ask for no slices
         if not 0 <= index < self._length:
             raise IndexError(index)
-        piece = self._pieces[bisect_right(self._pieces, index, key=lambda piece: piece.start) - 1]
-        if piece.kind is LineKind.FOLD:
-            return ScreenLine(piece.row, piece.kind, piece.rows)
-        return ScreenLine(piece.row + index - piece.start, piece.kind)
+        piece = bisect_right(self._starts, index) - 1
+        row, kind = self._rows[piece], self._kinds[piece]
+        if kind is LineKind.FOLD:
+            return ScreenLine(row, kind, self._rows[piece + 1] - row)
+        return ScreenLine(row + index - self._starts[piece], kind)
 
     def find(self, row: int) -> int:
         """Return the index of the first screen line that shows `row`, or of its fold."""
-        index = bisect_right(self._pieces, row, key=lambda piece: piece.row) - 1
-        while index > 0 and self._pieces[index - 1].row == row:
-            index -= 1
-        if index < 0:
+        if not self._kinds:
             return 0
-        piece = self._pieces[index]
-        return piece.start + min(row - piece.row, piece.height - 1)
+        last = bisect_right(self._rows, row, hi=len(self._kinds)) - 1
+        piece = bisect_left(self._rows, self._rows[last])
+        start, end = self._starts[piece : piece + 2]
+        return min(start + row - self._rows[piece], end - 1)
 
-    def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, LineKind, int]]:
-        start = 0
-        for first, last in folds:
-            yield from self._spread(start, first)
-            yield first, LineKind.FOLD, last - first
-            start = last
-        yield from self._spread(start, len(self.page.rows))
-
-    def _spread(self, start: int, end: int) -> Iterator[tuple[int, LineKind, int]]:
+    def _spread(self, start: int, end: int) -> None:
+        """Lay out rows that are not folded; of those that differ, in one column A's line is above B's."""
         if not self.unified:
-            yield start, LineKind.BOTH, end - start
+            self._add(start, LineKind.BOTH, end - start)
             return
-        for first, last in self.page.runs[bisect_left(self.page.runs, (start, 0)) :]:
+        runs, rows = self.page.runs, self.page.rows
+        for index in range(bisect_left(runs, (start, 0)), len(runs)):
+            first, last = runs[index]
             if first >= end:
                 break
-            yield start, LineKind.RIGHT, first - start
-            yield from self._spread_run(first, last)
+            self._add(start, LineKind.RIGHT, first - start)
+            for row in range(first, last):
+                self._add(row, LineKind.LEFT, rows[row].left is not None)
+                self._add(row, LineKind.RIGHT, rows[row].right is not None)
             start = last
-        yield start, LineKind.RIGHT, end - start
+        self._add(start, LineKind.RIGHT, end - start)
 
-    def _spread_run(self, first: int, last: int) -> Iterator[tuple[int, LineKind, int]]:
-        """Rows that differ, in one column: A's line above B's."""
-        for index in range(first, last):
-            row = self.page.rows[index]
-            if row.left is not None:
-                yield index, LineKind.LEFT, 1
-            if row.right is not None:
-                yield index, LineKind.RIGHT, 1
+    def _add(self, row: int, kind: LineKind, lines: int) -> None:
+        if lines:
+            self._starts.append(self._length)
+            self._rows.append(row)
+            self._kinds.append(kind)
+            self._length += lines
 
 
 def _folds(page: Page, opened: Collection[int]) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ from rich.style import Style
 from irscope.model.text import display_line, pluralize
 from irscope.tui import minimap
 from irscope.tui.minimap import is_hot
-from irscope.tui.page import LineKind, Page, PageSide, ScreenLine, line_of
+from irscope.tui.page import LineKind, Page, PageSide, ScreenLine
 from irscope.tui.paint import CONTINUED, Span, Styles, code, elided, fitted, occurrences, wrap_starts
 from irscope.workspace import Change, Language, LineMarks, Row
 from irscope.workspace.line_differences import (
@@ -124,8 +124,9 @@ class RowPainter:
         if not self.wrapped or line.kind is LineKind.FOLD:
             return 1
         row = self.page.rows[line.row]
-        sides = [right for right in (False, True) if self._draws(line, row, right)]
-        return max((self._parts(self.text(row, right), right) for right in sides), default=1)
+        sides = (False, True) if line.kind is LineKind.BOTH else (line.kind is LineKind.RIGHT,)
+        parts = [len(wrap_starts(self.text(row, side), self.columns.room(side))) for side in sides]
+        return min(max(parts), self.tallest)
 
     def paint(self, line: ScreenLine, at_cursor: bool, part: int = 0) -> list[Segment]:
         """Draws a part of a screen line."""
@@ -182,15 +183,6 @@ class RowPainter:
                 start = content_span(text)[0]
                 text = " " * bool(start) + text[start:]
         return display_line(text)
-
-    def _draws(self, line: ScreenLine, row: Row, right: bool) -> bool:
-        """Return True if a screen line shows this side of its row."""
-        if line.kind is LineKind.BOTH:
-            return line_of(row, right) is not None
-        return right is (line.kind is LineKind.RIGHT)
-
-    def _parts(self, text: str, right: bool) -> int:
-        return min(len(wrap_starts(text, self.columns.room(right))), self.tallest)
 
     def _halves(self, row: Row) -> tuple[_Half | None, _Half | None]:
         """Both sides of a row. Differences are found only up to the edge of the screen: lines can be long."""

@@ -81,7 +81,7 @@ class SessionController(Controller):
             self._restore_scope(state.scope)
             screen.table.restore(state.sort, state.descending, state.filter)
             screen.filter_bar.value, screen.filter_bar.display = state.filter, bool(state.filter)
-            screen.texts.restore_unified(state.unified)
+            screen.texts.chosen_unified = state.unified
             for name, _, size in (text.partition("=") for text in state.sizes):
                 screen.sizes.set(name, int(size[:3]) if size.isdecimal() else 1)
             for panel in self._panels:

@@ -13,8 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
+from irscope.model.process import keep_from_search
 from irscope.tui.controllers import Controller
-from irscope.tui.widgets.source_view import LineOutcomesView, SourceView, counts_text
+from irscope.tui.controllers.stages import MANY_ROWS
+from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.source_view import LineOutcomesView, counts_text
 from irscope.workspace import LineMarks, PythonSource, SourcePlace
 from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, source_maps
 from irscope.workspace.stage_marks import NO_MARKS, line_marks
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 class SourcePanelController(Controller):
     """Shows the source, and keeps it and the texts in step."""
 
+    # The variant, stage and maps that the source on screen was made for.
+    _shown: tuple[Variant, str, SourceMaps] | None = None
+
     def toggle(self) -> None:
         """Show or hides the Python source and what its line became."""
         self._screen.source.display = not self._screen.source.display
@@ -38,11 +44,16 @@ class SourcePanelController(Controller):
             self._screen.texts.highlight(frozenset(), frozenset())
             self._screen.texts.focus()
 
-    def follow(self) -> None:
-        """Update the panels after the cursor moved, in the source or in the texts."""
-        if self._screen.source.display and not isinstance(self._screen.focused, LineOutcomesView):
-            from_source = isinstance(self._screen.focused, SourceView)
-            self._screen.run_exclusive(partial(self._trace, from_source), "source")
+    def follow(self, moved: LineView | None = None) -> None:
+        """Update the panels after the cursor of `moved` moved, or after anything else changed.
+
+        The source follows the texts, or the texts follow the source if that has the focus.
+        """
+        screen = self._screen
+        if screen.source.display and not isinstance(screen.focused, LineOutcomesView):
+            leader = screen.source_view if screen.focused is screen.source_view else screen.texts
+            if moved in (None, leader):
+                screen.run_exclusive(partial(self._trace, leader is screen.source_view), "source")
 
     def go_to_next(self) -> None:
         """Goes to the next operation that came from the line of Python; wraps around."""
@@ -56,7 +67,7 @@ class SourcePanelController(Controller):
     def go_to_outcome(self) -> None:
         """Goes to the stage of the outcome under the cursor."""
         if (outcome := self._screen.outcomes_view.current) is not None:
-            self._screen.source_view.focus()
+            self._screen.set_focus(self._screen.source_view)  # now: the texts are to follow it
             self._screen.stages.choose(outcome.stage)
             self.follow()
 
@@ -64,35 +75,25 @@ class SourcePanelController(Controller):
         """Highlights the operations from the source's line, or the source of the texts' line."""
         screen = self._screen
         maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
-        python = PythonSource.of_variant(screen.pair.b)
-        self._screen.source_view.show_source(python, screen.stage, _counts(python, maps))
-        if from_source:
-            source_place = self._screen.source_view.place
-            self._screen.source_view.highlight((), self._screen.source_view.cursor)
-        else:
-            source_place = self._highlight_source(python, maps)
+        if (screen.pair.b, screen.stage, maps) != self._shown:
+            self._shown = screen.pair.b, screen.stage, maps
+            python = PythonSource.of_variant(screen.pair.b)
+            screen.source_view.show_source(python, screen.stage, _counts(python, maps))
+            if len(screen.texts.page.rows) > MANY_ROWS:
+                keep_from_search()
+        view, python = screen.source_view, screen.source_view.python
+        places = () if from_source else self._places(python, maps)
+        # The place in the kernel itself; the innermost if none of them is in the kernel's file.
+        kernel_line = python.kernel_line(places)
+        lines = [line for place in places if (line := python.line_of(place)) is not None]
+        view.highlight(lines, view.cursor if kernel_line is None else kernel_line)
+        source_place = view.place if from_source or kernel_line is not None else None
         screen.texts.highlight(*(maps.lines(source_place) if source_place else (frozenset(), frozenset())))
         if from_source:
             first, row = screen.texts.highlighted_row(), screen.texts.row
             if first is not None and screen.texts.highlighted_row(row - 1) != row:
                 screen.texts.go_to_row(first)
         await self._list_outcomes(source_place)
-
-    def _highlight_source(self, python: PythonSource, maps: SourceMaps) -> SourcePlace | None:
-        """Mark the lines that the texts' line came from; returns the place in the kernel itself.
-
-        The innermost place if none of them is in the kernel's file.
-        """
-        source_places = self._places(python, maps)
-        line = python.kernel_line(source_places)
-        if line is None:
-            self._screen.source_view.highlight((), self._screen.source_view.cursor)
-            return None
-        source_lines = [
-            line for source_place in source_places if (line := python.line_of(source_place)) is not None
-        ]
-        self._screen.source_view.highlight(source_lines, line)
-        return python.places[line]
 
     def _places(self, python: PythonSource, maps: SourceMaps) -> tuple[SourcePlace, ...]:
         """Return the places that the line under the texts' cursor came from: B's line, or A's."""
@@ -109,21 +110,16 @@ class SourcePanelController(Controller):
 
     async def _list_outcomes(self, place: SourcePlace | None) -> None:
         """List what a line became in each stage."""
-        if place is None:
-            self._list("No line of this source", ())
-            return
-        pair = self._screen.pair
+        screen, heading = self._screen, "No line of this source"
         outcomes: list[LineOutcome] = []
-        for stage in pair.stages:
-            if stage != PYTHON:
-                outcomes += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
-        file, number = place.file_name, place.line
-        title = f"py{number}: {_totals(outcomes)}  (of {file})"
-        self._list(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)
-
-    def _list(self, heading: str, outcomes: Sequence[LineOutcome]) -> None:
-        self._screen.outcomes_view.heading = heading
-        self._screen.outcomes_view.show(outcomes)
+        if place is not None:
+            pair = screen.pair
+            outcomes = await screen.background.run(line_outcomes, pair.comparison, pair.stages, place)
+            heading = f"Nothing came from line {place.line} of {place.file_name}"
+            if outcomes:
+                heading = f"py{place.line}: {_totals(outcomes)}  (of {place.file_name})"
+        screen.outcomes_view.heading = heading
+        screen.outcomes_view.show(outcomes)
 
 
 def _totals(outcomes: Sequence[LineOutcome]) -> str:
@@ -158,10 +154,13 @@ class LineMarksController(Controller):
 
     def update(self) -> None:
         """Mark the lines of the stage on screen, now if the marks are known."""
-        sides = self._sides()
-        self._screen.texts.set_marks(*(self._known.get(self._key(side), NO_MARKS) for side in sides))
-        if any(self._key(side) not in self._known for side in sides):
+        self._show()
+        if any(self._key(side) not in self._known for side in self._sides()):
             self._screen.run_exclusive(self._measure, "marks")
+
+    def _show(self) -> None:
+        marks = [self._known.get(self._key(side), NO_MARKS) for side in self._sides()]
+        self._screen.texts.set_marks(*marks)
 
     async def _measure(self) -> None:
         stage = self._screen.stage
@@ -176,9 +175,7 @@ class LineMarksController(Controller):
             self._known[key] = marks
             while len(self._known) > _KEPT:
                 del self._known[next(iter(self._known))]
-        if stage == self._screen.stage:
-            found_now = [self._known.get(self._key(side), NO_MARKS) for side in self._sides()]
-            self._screen.texts.set_marks(*found_now)
+        self._show()
 
     def _sides(self) -> tuple[Variant, Variant]:
         """Return the variants whose texts are on screen: A's or B's twice if there is only one."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _START = (0, False)
 # A search for cycles among the objects of more rows takes longer than a key may: 0.1 s for 54,000.
-_MANY_ROWS = 10_000
+MANY_ROWS = 10_000
 
 
 class StageController(Controller):
@@ -179,7 +179,7 @@ class StageController(Controller):
                 self._choosing = self._choosing and not is_opening
                 self.show(stage)
             self._update_tabs()
-            if diff is not None and len(diff.rows) > _MANY_ROWS:
+            if diff is not None and len(diff.rows) > MANY_ROWS:
                 keep_from_search()
         self._choosing = self._choosing and pair.growing
         if pair.single:
@@ -237,29 +237,21 @@ class TimelineController(Controller):
     def start(self) -> None:
         """With several captures, begins with the same variant in the first two."""
         if len(self._screen.workspace.contents.paths) > 1:
-            self._screen.run_exclusive(self._open, "timeline")
+            self.step(0)
 
     def step(self, direction: int) -> None:
-        """Compare the next or the previous two versions of B."""
+        """Compare the next or the previous two versions of B; 0: the first two of A."""
         self._screen.run_exclusive(partial(self._step, direction), "timeline")
-
-    async def _open(self) -> None:
-        screen = self._screen
-
-        def first() -> TimelineStep | None:
-            from irscope.workspace.timeline import Timeline  # the first paint does without it
-
-            return Timeline(screen.workspace, screen.pair.a).first()
-
-        self._show(await screen.background.run(first))
 
     async def _step(self, direction: int) -> None:
         screen = self._screen
         a, b = screen.pair.a, screen.pair.b
 
-        def step() -> TimelineStep | str:
-            from irscope.workspace.timeline import Timeline
+        def step() -> TimelineStep | str | None:
+            from irscope.workspace.timeline import Timeline  # the first paint does without it
 
+            if not direction:
+                return Timeline(screen.workspace, a).first()
             return Timeline(screen.workspace, b).step(a, b, direction)
 
         try:

@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from irscope.model import Variant
@@ -264,9 +263,9 @@ class CompareScreen(ActionScreen[None]):
         self.bits.start()
 
     @on(LineView.CursorMoved)
-    def _follow_cursor(self) -> None:
+    def _follow_cursor(self, message: LineView.CursorMoved) -> None:
         self.update_status()
-        self.source_panel.follow()
+        self.source_panel.follow(message.view)
 
     @on(LineView.Dragged)
     def _drag(self, message: LineView.Dragged) -> None:
@@ -374,12 +373,9 @@ class CompareScreen(ActionScreen[None]):
 
     def toggle_variants(self) -> None:
         """Show or hides the table."""
-        self._toggle(self.table)
+        self.table.display = not self.table.display
+        (self.table if self.table.display else self.texts).focus()
         self.variant_panel.arranged()
-
-    def _toggle(self, panel: Widget) -> None:
-        panel.display = not panel.display
-        (panel if panel.display else self.texts).focus()
 
     def zoom(self) -> None:
         """Show only the focused panel, or all panels."""

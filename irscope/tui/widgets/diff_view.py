@@ -57,14 +57,14 @@ class DiffView(PageView):
         super().__init__(id=id)
         self._headings = ("", "")
         # The page with the lines that only hold debug information.
-        self._whole = self._page
+        self._whole = self.page
         self._query = ""
         self._x = 0
         # Whether the user scrolled sideways since the last jump.
         self._panned = False
         self._wrapped = False
         self._located = False
-        self._strips: dict[tuple[int, int, bool, str], Strip] = {}
+        self._strips: dict[tuple[int, int, bool, str, tuple[bool, bool]], Strip] = {}
         # The state that the painter of the lines was made for, and the painter.
         self._known_painter: tuple[tuple[object, ...], RowPainter] | None = None
         self._marks = (NO_MARKS, NO_MARKS)
@@ -76,7 +76,7 @@ class DiffView(PageView):
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
         """Show a page, with the cursor on `place`: a line, and whether it is B's."""
         self._whole, self._headings = page, headings
-        self._page = page if self._located else page.code
+        self.page = page if self._located else page.code
         self._highlighted = (frozenset(), frozenset())
         self._opened.clear()
         self._x, self._panned = 0, False
@@ -96,7 +96,7 @@ class DiffView(PageView):
 
     def matches(self, query: str) -> Sequence[int]:
         """Return the rows with `query`; source locations count if they are on screen."""
-        return self._page.matches(query, self.located)
+        return self.page.matches(query, self.located)
 
     def mark_matches(self, query: str) -> None:
         """Mark the matches of a search."""
@@ -105,31 +105,36 @@ class DiffView(PageView):
 
     def go_to_line(self, line: int, right: bool) -> None:
         """Move the cursor to a line of one side; if it has no row, show all of the text."""
-        side = self._page.right if right else self._page.left
+        side = self.page.right if right else self.page.left
         if not self.located and side is not None and line not in side.code_lines:
             self.toggle_locations()
         super().go_to_line(line, right)
 
     def highlight(self, left: frozenset[int], right: frozenset[int]) -> None:
         """Highlights lines (from 0) of A and B."""
-        if self._highlighted != (left, right):
-            self._highlighted = left, right
-            self.redraw()
+        top = self.scroll_offset.y
+        on_screen = range(top, min(top + self.page_lines, self.line_count()))
+        before = [self._highlight_of(index) for index in on_screen]
+        self._highlighted = left, right
+        self._known_painter = None
+        for index, was_highlighted in zip(on_screen, before, strict=True):
+            if self._highlight_of(index) != was_highlighted:
+                self.refresh_index(index)
 
     def highlighted_row(self, after: int = -1) -> int | None:
         """Return the first row below row `after` that has a highlighted line; None if there is none."""
         rows = []
         for right, lines in enumerate(self._highlighted):
-            above = self._page.line_before(after + 1, bool(right))
+            above = self.page.line_before(after + 1, bool(right))
             line = min((line for line in lines if line >= above), default=None)
             if line is not None:
-                rows.append(self._page.row_of(line, bool(right)))
+                rows.append(self.page.row_of(line, bool(right)))
         return min((row for row in rows if row > after), default=None)
 
     @property
     def located(self) -> bool:
         """Return True if source locations are on screen."""
-        return self._located or self._page.raw
+        return self._located or self.page.raw
 
     # Actions.
 
@@ -137,7 +142,7 @@ class DiffView(PageView):
         """Show or hide source locations, lines of debug information, and addresses."""
         self._located = not self._located
         place = self.place
-        self._page = self._whole if self._located else self._whole.code
+        self.page = self._whole if self._located else self._whole.code
         self._opened.clear()
         self._lay_out(*place)
 
@@ -171,7 +176,7 @@ class DiffView(PageView):
 
     def action_pan(self, cells: int) -> None:
         """Scrolls the texts sideways; if lines are wrapped, those that are taller than the panel."""
-        longest = max(side.longest for side in (self._page.left, self._page.right) if side)
+        longest = max(side.longest for side in (self.page.left, self.page.right) if side)
         step = self._columns.room(False) if self._wrapped else abs(cells)
         x = max(0, min(self._x + (step if cells > 0 else -step), longest - 16))
         self._panned = x > 0
@@ -249,7 +254,7 @@ class DiffView(PageView):
         """Draw the names of A and B above their columns."""
         style = self.style("heading")
         left, right = (f" {display_line(heading)}" for heading in self._headings)
-        if self._page.right is None or self._layout.unified:
+        if self.page.right is None or self._layout.unified:
             room = max(width // 2, width - cell_len(right) - 2)  # both names are on screen
             left_segments = fitted([Segment(left, style)], min(cell_len(left), room), style)
             return Strip(fitted([*left_segments, Segment(f"  {right}", style)], width, style), width)
@@ -264,7 +269,7 @@ class DiffView(PageView):
             return super().render_line(y)
         cells = self._map_cells(screen_line, page)
         index, part = self._place_at(screen_line) or (-1, 0)
-        key = (index, part, index == self.cursor, cells)
+        key = (index, part, index == self.cursor, cells, self._highlight_of(index))
         strip = self._strips.get(key)
         if strip is None:
             base, width = self.base, self.area.width
@@ -273,6 +278,14 @@ class DiffView(PageView):
                 segments = self._painter().paint(self._layout[index], index == self.cursor, part)
             strip = self._strips[key] = Strip([*segments, Segment(cells, self.style("ruler"))], width)
         return strip
+
+    def _highlight_of(self, index: int) -> tuple[bool, bool]:
+        """Return whether A's and B's lines on screen line `index` of the page are highlighted."""
+        left, right = self._highlighted
+        if index < 0 or not any(self._highlighted):
+            return False, False
+        row = self.page.rows[self._layout[index].row]
+        return row.left in left, row.right in right
 
     def _map_cells(self, place: int, page: int) -> str:
         """Return the minimap's part next to screen line `place`; if it is off, whether there is a change."""
@@ -305,8 +318,8 @@ class DiffView(PageView):
 
     @property
     def _columns(self) -> Columns:
-        two = self._page.right is not None and not self._layout.unified
-        columns = Columns(self._page, self._text_width, two)
+        two = self.page.right is not None and not self._layout.unified
+        columns = Columns(self.page, self._text_width, two)
         digits = max(marks.longest_python for marks in self._marks)
         width = columns.width_of(False)
         if digits and width >= _PYTHON_FROM:
@@ -322,24 +335,22 @@ class DiffView(PageView):
     def _painter(self) -> RowPainter:
         state = (self._x, self._panned, self._wrapped, self._located, self._query, self.area, self.page_lines)
         if self._known_painter is None or self._known_painter[0] != state:
-            self._known_painter = state, self._new_painter()
+            painter = RowPainter(
+                self.page,
+                self,
+                self.base,
+                self._columns,
+                self._x,
+                self._query,
+                self._highlighted,
+                self._located,
+                full=self._panned,
+                wrapped=self._wrapped,
+                tallest=self.page_lines,
+                marks=self._marks,
+            )
+            self._known_painter = state, painter
         return self._known_painter[1]
-
-    def _new_painter(self) -> RowPainter:
-        return RowPainter(
-            self._page,
-            self,
-            self.base,
-            self._columns,
-            self._x,
-            self._query,
-            self._highlighted,
-            self._located,
-            full=self._panned,
-            wrapped=self._wrapped,
-            tallest=self.page_lines,
-            marks=self._marks,
-        )
 
     # The change under the cursor.
 
@@ -347,7 +358,7 @@ class DiffView(PageView):
     def footer_height(self) -> int:
         """Return the number of screen lines for the change under the cursor."""
         height = self.outer_size.height
-        if height < _FOOTER_FROM or self._page.left.language is None:
+        if height < _FOOTER_FROM or self.page.left.language is None:
             return 0
         return 2 if height >= _TWO_FROM else 1
 
@@ -364,14 +375,14 @@ class DiffView(PageView):
 
         They take as many screen lines as they need.
         """
-        if not self._page.rows or self._at_fold(self.cursor):
+        if not self.page.rows or self._at_fold(self.cursor):
             return []
-        row = self._page.rows[self.row]
+        row = self.page.rows[self.row]
         painter = self._painter()
         change_pieces = list(
-            row_painter.pieces(self._page, row, painter.text(row, False), painter.text(row, True))
+            row_painter.pieces(self.page, row, painter.text(row, False), painter.text(row, True))
         )
-        notes = list(row_painter.notes(self._marks, row, self._page.right is not None))
+        notes = list(row_painter.notes(self._marks, row, self.page.right is not None))
         if change_pieces and notes:
             change_pieces.append(row_painter.GAP)
         width = max(self.area.width - 2, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -48,15 +48,8 @@ class PanelMessage(Message):
 class Styled(Widget):
     """What draws lines with the styles of its component classes, which are computed once."""
 
-    def __init__(
-        self,
-        *children: Widget,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002  Textual's name
-        classes: str | None = None,
-        disabled: bool = False,
-    ) -> None:
-        super().__init__(*children, name=name, id=id, classes=classes, disabled=disabled)
+    def __init__(self, *children: Widget, **options: Any) -> None:
+        super().__init__(*children, **options)
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
         self._rich_styles: dict[tuple[str, ...], Style] = {}
@@ -83,16 +76,14 @@ class Styled(Widget):
 
     def ink(self, name: str) -> Style:
         """Return the attributes that a component class itself sets, to add to another style."""
-        ink = self._inks.get(name)
-        if ink is None:
+        if name not in self._inks:
             partial_style = self.get_component_rich_style(name, partial=True)
             # A partial style lacks alpha: a tint of 20 % would be the whole color.
             whole = self.get_component_rich_style(name)
-            ink = partial_style + Style(
+            self._inks[name] = partial_style + Style(
                 color=partial_style.color and whole.color, bgcolor=partial_style.bgcolor and whole.bgcolor
             )
-            self._inks[name] = ink
-        return ink
+        return self._inks[name]
 
 
 class LineView(ScrollView, Styled, can_focus=True):
@@ -265,7 +256,12 @@ class LineView(ScrollView, Styled, can_focus=True):
         self._placed = None
         # Wrapped lines are taller than one screen line: any of them can be scrolled to the top.
         beyond = self.page_lines - 1 if self.wraps else 0
-        self.virtual_size = Size(1, self.line_count() + HEADING + self.footer_height + beyond)
+        size = Size(1, self.line_count() + HEADING + self.footer_height + beyond)
+        if self.styles.auto_dimensions:
+            self.virtual_size = size
+        else:  # a layout of the screen is needed only if the scroll bar comes or goes; Textual sees to that
+            self.set_reactive(LineView.virtual_size, size)
+            self._scroll_update(size)
         self.set_reactive(LineView.cursor, self.validate_cursor(self.cursor))
         self.refresh()
 
@@ -314,10 +310,12 @@ class LineView(ScrollView, Styled, can_focus=True):
 
     def refresh_index(self, index: int) -> None:
         """Redraws one line."""
+        first, height = index - self.scroll_offset.y, 1
         if self.wraps:
-            self.refresh()
-        else:
-            self.refresh(Region(0, index - self.scroll_offset.y + HEADING, self.size.width, 1))
+            shown = [line for line, _ in self._places()]
+            height = shown.count(index)
+            first = shown.index(index) if height else 0
+        self.refresh(Region(0, first + HEADING, self.size.width, height))
 
     def bar(self, text: str, width: int) -> Strip:
         """Draw a heading of one text."""

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from irscope.tui.page import LineKind, Page, PageSide, ScreenLayout, line_of, plain_page
+from irscope.tui.page import LineKind, PageSide, ScreenLayout, line_of, plain_page
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import next_row
 
@@ -22,13 +22,13 @@ class PageView(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self._page = plain_page(PageSide([]), None)
+        self.page = plain_page(PageSide([]), None)
         # Whether the user chose one column; None: the width decides.
-        self._wanted: bool | None = None
+        self.chosen_unified: bool | None = None
         self._folded = True
         # The first rows of the folds that the user opened.
         self._opened: set[int] = set()
-        self._layout = ScreenLayout(self._page, False, False)
+        self._layout = ScreenLayout(self.page, False, False)
 
     # For subclasses.
 
@@ -41,23 +41,9 @@ class PageView(LineView):
     # The page.
 
     @property
-    def page(self) -> Page:
-        """Return the page on screen."""
-        return self._page
-
-    @property
     def unified(self) -> bool:
         """Return True if there is one column: as the user chose, else if the panel is narrow."""
-        return self.outer_size.width < UNIFIED_BELOW if self._wanted is None else self._wanted
-
-    @property
-    def chosen_unified(self) -> bool | None:
-        """Return True if the user chose one column, False for two; None: the panel's width decides."""
-        return self._wanted
-
-    def restore_unified(self, wanted: bool | None) -> None:
-        """Show the number of columns that the user chose earlier."""
-        self._wanted = wanted
+        return self.outer_size.width < UNIFIED_BELOW if self.chosen_unified is None else self.chosen_unified
 
     # The cursor.
 
@@ -73,14 +59,14 @@ class PageView(LineView):
 
     def landmarks(self) -> Sequence[int]:
         """Return the first rows of the changes."""
-        return [first for first, _ in self._page.runs]
+        return [first for first, _ in self.page.runs]
 
     @property
     def place(self) -> tuple[int, bool]:
         """Return the line under the cursor, and whether it is B's; A's if both sides have one."""
-        if not self._page.rows:
+        if not self.page.rows:
             return 0, False
-        row = self._page.rows[self.row]
+        row = self.page.rows[self.row]
         return (row.left, False) if row.left is not None else (row.right or 0, True)
 
     def go_to_row(self, row: int) -> None:
@@ -95,13 +81,13 @@ class PageView(LineView):
 
     def go_to_line(self, line: int, right: bool) -> None:
         """Move the cursor to a line of one side."""
-        self.go_to_row(self._page.row_of(line, right))
+        self.go_to_row(self.page.row_of(line, right))
 
     def go_to_number(self, text: str) -> bool:
         """Move the cursor to a line of B, or of A: `a12` is its line 12; False if there is none."""
         match = _LINE.fullmatch(text)
-        right = self._page.right is not None and (match is None or match[1].lower() != "a")
-        side = (self._page.right if right else None) or self._page.left
+        right = self.page.right is not None and (match is None or match[1].lower() != "a")
+        side = (self.page.right if right else None) or self.page.left
         line = side.line_numbered(int(match[2])) if match else None
         if line is not None:
             self.go_to_line(line, right)
@@ -120,21 +106,21 @@ class PageView(LineView):
 
     def line_of(self, right: bool) -> int | None:
         """Return the line (from 0) of B, or of A, under the cursor; None if it has none."""
-        if not self._page.rows:
+        if not self.page.rows:
             return None
-        return line_of(self._page.rows[self.row], right)
+        return line_of(self.page.rows[self.row], right)
 
     def line_text(self, right: bool) -> str | None:
         """Return the text under the cursor: B's, or A's; the other one if that side has none."""
-        if not self._page.rows:
+        if not self.page.rows:
             return None
-        row = self._page.rows[self.row]
-        mine, theirs = (self._page.text(row, side) for side in (right, not right))
+        row = self.page.rows[self.row]
+        mine, theirs = (self.page.text(row, side) for side in (right, not right))
         return theirs if mine is None else mine
 
     def definitions(self) -> list[str]:
         """Return the definitions of the layouts named under the cursor, with the variants that have them."""
-        page, owners = self._page, dict[str, str]()
+        page, owners = self.page, dict[str, str]()
         for letter, side in zip("AB", (page.left, page.right), strict=True):
             line = self.line_of(letter == "B")
             for text in side.definitions(line) if side and line is not None else ():
@@ -150,7 +136,7 @@ class PageView(LineView):
 
     def toggle_unified(self) -> None:
         """Switches between two columns and one."""
-        self._wanted = not self.unified
+        self.chosen_unified = not self.unified
         self._lay_out(*self.place)
 
     def toggle_folded(self) -> None:
@@ -162,9 +148,9 @@ class PageView(LineView):
     def _lay_out(self, line: int, right: bool) -> None:
         """Lays the page out, with the cursor on a line at its previous height on the screen."""
         below = self.cursor - self.scroll_offset.y
-        self._layout = ScreenLayout(self._page, self.unified, self._folded, self._opened)
+        self._layout = ScreenLayout(self.page, self.unified, self._folded, self._opened)
         self.laid_out()
-        cursor = self._layout.find(self._page.row_of(line, right))
+        cursor = self._layout.find(self.page.row_of(line, right))
         self.set_reactive(PageView.cursor, cursor)
         self.lines_changed()
         self._scroll(cursor - below)

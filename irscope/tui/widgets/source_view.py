@@ -38,15 +38,11 @@ class SourceView(ItemView[str]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._python = PythonSource()
+        # The source on screen.
+        self.python = PythonSource()
         self._side = PageSide([])
         self._counts: Mapping[int, tuple[int, int]] = {}
         self._highlighted: Collection[int] = ()
-
-    @property
-    def python(self) -> PythonSource:
-        """Return the source on screen."""
-        return self._python
 
     @property
     def text_under_cursor(self) -> str:
@@ -56,19 +52,20 @@ class SourceView(ItemView[str]):
     @property
     def place(self) -> SourcePlace | None:
         """Return the place of the line under the cursor, or None if it is not code."""
-        return self._python.places[self.cursor] if self._python.places else None
+        return self.python.places[self.cursor] if self.python.places else None
 
     def show_source(self, python: PythonSource, stage: str, counts: Mapping[int, tuple[int, int]]) -> None:
         """Show a source with the number of operations of `stage` per line, in A and B."""
-        self._python, self._counts = python, counts
+        self.python, self._counts = python, counts
         self._side = PageSide(python.texts, "python", python.numbers)
         self.heading = f"{'A→B':>{_COUNTS - 1}}  Python, and its number of operations in {stage}"
         self.show(python.texts)
 
     def highlight(self, lines: Collection[int], cursor: int) -> None:
         """Highlights lines (from 0) and moves the cursor."""
+        for line in {*lines} ^ {*self._highlighted}:
+            self.refresh_index(line)
         self._highlighted = lines
-        self.refresh()
         self.reveal_centered(cursor)
         self.cursor = cursor
 
