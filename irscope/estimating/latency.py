@@ -297,7 +297,7 @@ class Replay:
         return time
 
 
-@dataclass
+@dataclass(eq=False)
 class _WarpGroup:
     """Four warps that run in step, one on each scheduler."""
 
@@ -325,12 +325,15 @@ class GroupReplay(Replay):
         self._memory = self._atomic = memory
         self._steps_left = _MOST_STEPS
         units = _Units()
-        running = self._together = [_WarpGroup(not number, _State(units=units)) for number in range(count)]
+        self._together = [_WarpGroup(not number, _State(units=units)) for number in range(count)]
+        running = [*self._together]
         self._arrived: list[_WarpGroup] = []
         while running:
             self._spend(1)
-            ready = (group for group in running if group not in self._arrived)
-            group = min(ready, key=lambda item: (item.state.time, item.issued))
+            group = running[0]
+            if len(running) > 1:
+                ready = [item for item in running if item not in self._arrived]
+                group = min(ready, key=lambda item: (item.state.time, item.issued))
             at = group.position
             if self._is_early(at, group):
                 continue
@@ -339,7 +342,8 @@ class GroupReplay(Replay):
             if at == loop.end:
                 group.ends.append(group.state.time)
                 group.position = loop.start if len(group.ends) < passes else self._end
-            running = [item for item in running if item.position < self._end]
+            if group.position >= self._end:
+                running.remove(group)
             if running and len(self._arrived) == len(running):
                 self._release()
         ends, half = self._together[0].ends, passes // 2
@@ -348,7 +352,7 @@ class GroupReplay(Replay):
     def _is_early(self, at: int, group: _WarpGroup) -> bool:
         """Let a group wait until its next instruction can issue; return False if that is now."""
         state, first = group.state, self._together[0]
-        ready = max([state.units.issue, *(state.boards[board] for board in self._waits[at])])
+        ready = max([state.units.issue, *map(state.boards.__getitem__, self._waits[at])])
         if self._roles[at] == _SYNC and self._groups[at] >= 0 and first.position < self._end:
             missing = len(state.tensor_copies) < self._given.copies_per_wait
             if missing and first is not group and first not in self._arrived:
