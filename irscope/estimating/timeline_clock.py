@@ -72,7 +72,7 @@ _FREE = re.compile(
 
 @dataclass
 class _Warps:
-    """The warps of a partition: their time, the next event, and the work since `began` that has no span yet."""
+    """The warps of a partition: their time, the next event, and work since `began` without a span."""
 
     recorded: RecordedThread
     lane: int
