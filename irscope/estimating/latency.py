@@ -366,9 +366,11 @@ class GroupReplay(Replay):
             if at == group.loop.end:
                 group.ends.append(group.state.time)
                 group.position = group.loop.start
-            if len(group.ends) == passes or group.position >= self._end:
+            ended = len(group.ends) == passes or group.position >= self._end
+            if ended:
                 running.remove(group)
-            self._release([other for other in running if other.loop is group.loop])
+            if ended or group.arrived:
+                self._release([other for other in running if other.loop is group.loop])
         ends, half = groups[0].ends, passes // 2
         return (ends[-1] - ends[half - 1]) / (passes - half)
 
@@ -387,7 +389,7 @@ class GroupReplay(Replay):
     def _is_early(self, at: int, group: _WarpGroup) -> bool:
         """Let a group wait until its next instruction can issue; return False if that is now."""
         state, pipe = group.state, self._pipes[at]
-        ready = max([state.units.issue, *(state.boards[board] for board in self._waits[at])])
+        ready = max([state.units.issue, *map(state.boards.__getitem__, self._waits[at])])
         if pipe >= 0:
             ready = max(ready, state.units.pipes[pipe])
         early = ready > state.time

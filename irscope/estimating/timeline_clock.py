@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import prod
 
 from irscope.estimating.constants import DEVICES, H100, Constants, DeviceRates, shipped_fit
@@ -71,14 +72,16 @@ _FREE = re.compile(
 
 @dataclass
 class _Warps:
-    """The warps of a partition: their time, the next event, and the work that is not in a span yet."""
+    """The warps of a partition: their time, the next event, and work since `began` without a span."""
 
     recorded: RecordedThread
     lane: int
     time: float = 0.0
     position: int = 0
     last: int = -1
-    work: Span | None = None
+    work: RecordedEvent | None = None
+    began: float = 0.0
+    iteration: int = -1
     ready: float = 0.0
     released_by: int = -1
     # How many of the events that the next one needs are known.
@@ -110,6 +113,7 @@ class _Clock:
         self.first_uses: dict[int, float] = {}
         self.backlogs: dict[int, float] = {}
         self._factors_read = 0.0
+        self._work_cycles: dict[tuple[int, int], float] = {}
         # How long each span occupies its engine.
         self.busy: list[float] = []
         self._device = device
@@ -125,15 +129,18 @@ class _Clock:
 
     def run(self) -> None:
         """Let the event go on whose time is the earliest, until none is left."""
-        while True:
-            ready = [warps for warps in self._warps if self._is_ready(warps)]
-            if not ready:
-                break
+        while ready := [warps for warps in self._warps if self._is_ready(warps)]:
             warps = min(ready, key=lambda item: max(item.time, item.ready))
-            event = warps.recorded.events[warps.position]
+            events = warps.recorded.events
+            self._go_on(warps, events[warps.position])
             warps.position += 1
-            self._go_on(warps, event)
             warps.ready, warps.released_by, warps.known = 0.0, -1, 0
+            # Nobody waits for what the warps compute for themselves.
+            for event in islice(events, warps.position, None):
+                if event.kind != "compute" or event.needs or event.bit >= 0:
+                    break
+                self._compute(warps, event)
+                warps.position += 1
         for warps in self._warps:
             self._end_work(warps)
 
@@ -184,8 +191,8 @@ class _Clock:
         if event.iteration < 0 and releasing is not None:
             event.iteration = releasing.iteration
         cause = warps.released_by if blocked else warps.last
-        self._add(warps.lane, event, warps.time, max(warps.time, warps.ready), warps, cause)
-        warps.time = max(warps.time, warps.ready)
+        begin, warps.time = warps.time, max(warps.time, warps.ready)
+        self._add(warps.lane, event, begin, warps.time, warps, cause)
         if releasing is not None:
             self.dependencies.append(Dependency(warps.released_by, warps.last))
         if event.step.opcode.endswith("async_wait"):
@@ -193,7 +200,11 @@ class _Clock:
             self._work(warps, event, self._barrier(warps))
 
     def _compute(self, warps: _Warps, event: RecordedEvent) -> None:
-        self._work(warps, event, self._cycles_of_work(event, warps))
+        key = id(event.step), warps.lane
+        cycles = self._work_cycles.get(key)
+        if cycles is None:
+            cycles = self._work_cycles[key] = self._cycles_of_work(event, warps)
+        self._work(warps, event, cycles)
 
     def _work(self, warps: _Warps, event: RecordedEvent, cycles: float) -> None:
         """Add cycles to the work that no span of its own shows."""
@@ -201,18 +212,17 @@ class _Clock:
         if not cycles:
             return
         if warps.work is None:
-            line, source_line = event.step.line + 1, line_of(event.step)
-            warps.work = Span(
-                warps.lane, "compute", warps.time, warps.time, event.iteration,
-                stage_line=line, source_line=source_line, issued=warps.time,
-            )  # fmt: skip
+            warps.work, warps.began, warps.iteration = event, warps.time, -1
         warps.time += cycles
-        iteration = max(warps.work.iteration, event.iteration)
-        warps.work = replace(warps.work, end=warps.time, iteration=iteration)
+        warps.iteration = max(warps.iteration, event.iteration)
 
     def _end_work(self, warps: _Warps) -> None:
-        work, warps.work = warps.work, None
-        if work is not None and work.end - work.start >= _SHORTEST:
+        first, warps.work = warps.work, None
+        if first is not None and warps.time - warps.began >= _SHORTEST:
+            work = Span(
+                warps.lane, "compute", warps.began, warps.time, warps.iteration,
+                stage_line=first.step.line + 1, source_line=line_of(first.step), issued=warps.began,
+            )  # fmt: skip
             self._append(work, warps.last)
             warps.last = len(self.spans) - 1
 
@@ -232,9 +242,8 @@ class _Clock:
             cycles = stored / 32 * self._constants["store sector"]
         elif event.kind == "arrive":
             cycles = 0.0
-        cycles *= self._effort
-        self._add(warps.lane, event, warps.time, warps.time + cycles, warps, warps.last)
-        warps.time += cycles
+        begin, warps.time = warps.time, warps.time + cycles * self._effort
+        self._add(warps.lane, event, begin, warps.time, warps, warps.last)
         if event.bit >= 0:
             self._ends[event.bit] = warps.time + _SIGNAL * (event.kind == "arrive"), warps.last
 
@@ -278,8 +287,8 @@ class _Clock:
         engine = self._engines["tensor cores"]
         end = max(warps.time, engine.time + PRODUCT_DRAIN)
         cause = engine.last if engine.time > warps.time else warps.last
-        span = self._add(self._engine_lanes["tensor cores"], event, end, end, None, cause, warps.time)
-        self._ends[event.bit] = end, span
+        lane = self._engine_lanes["tensor cores"]
+        self._ends[event.bit] = end, self._add(lane, event, end, end, None, cause, warps.time)
 
     def _way(self, by_tensor: bool) -> float:
         """Return the bytes per cycle that L2 delivers to one multiprocessor."""
@@ -293,14 +302,9 @@ class _Clock:
         first, second = event.types[:2]
         bits = max(4, 8 * size_in_bytes(first.element))
         work = prod(first.shape) * second.shape[-1] * bits / 16
-        slower = (
-            self._constants["mma"]
-            if self._device.warp_groups and not _GROUPED.search(event.step.opcode)
-            else 1.0
-        )
-        return work * slower / self._device.tensor
-
-    # Cycles of the warps' own work.
+        if self._device.warp_groups and not _GROUPED.search(event.step.opcode):
+            work *= self._constants["mma"]
+        return work / self._device.tensor
 
     def _issue(self, instructions: float, warps: _Warps) -> float:
         """Return the cycles to issue so many instructions of a warp on four schedulers, or on fewer."""
@@ -330,8 +334,6 @@ class _Clock:
         if not re.match(r"(?:b?f|tf)\d", type_.element):
             instructions /= _PER_ACCESS
         return exchanged + self._issue(max(instructions, warps.recorded.warps), warps)
-
-    # Spans.
 
     def _add(
         self,

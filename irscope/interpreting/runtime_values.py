@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ Array = NDArray[Any]
 # The distance in bytes between what two arguments point to.
 ARGUMENT_SPACING = 1 << 44
 
+_NARROW = {8: np.int8, 16: np.int16, 32: np.int32}
 _WIDTH = re.compile(r"[iu](\d{1,3})")
 
 
@@ -108,17 +110,20 @@ Item = RuntimeValue | Buffer | Descriptor | None
 Results = list[Item]
 
 
+@cache
 def width(element: str) -> int:
     """Return the bits of an integer type; 64 for `index` and pointers."""
     match = _WIDTH.fullmatch(element)
     return int(match[1]) if match else 64
 
 
+@cache
 def is_integer(element: str) -> bool:
     """Return True for an integer type, `index`, or a pointer."""
     return bool(_WIDTH.fullmatch(element)) or element == "index" or element.startswith("!tt.ptr")
 
 
+@cache
 def size_in_bytes(element: str) -> int:
     """Return the size of an element in memory."""
     if element.startswith("!"):
@@ -132,9 +137,8 @@ def wrapped(data: Array, element: str) -> Array:
     bits = width(element)
     if bits == 1:
         return data & 1
-    if bits in (8, 16, 32):
-        return data.astype(f"int{bits}").astype(np.int64)
-    return data
+    narrow = _NARROW.get(bits)
+    return data if narrow is None else data.astype(narrow).astype(np.int64)
 
 
 def unsigned(data: Array, element: str) -> NDArray[np.uint64]:

@@ -60,8 +60,8 @@ def unknown_options(text: str) -> Iterator[str]:
         if OTHER_TOOLS.search(line):
             continue
         for span in _CODE.findall(line):
-            if re.search(r"^'?([\w-]+\.py|python -m (benchmarks|tests|tools)\.\S+) ", span):  # another program
-                continue
+            if re.search(r"^'?([\w-]+\.py|python -m (benchmarks|tests|tools)\.\S+) ", span):
+                continue  # another program
             for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", span):
                 if option not in options() and f'"{option}"' not in source():
                     yield f"no command has the option {option}"

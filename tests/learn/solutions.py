@@ -119,9 +119,7 @@ SOLUTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "17b": (("SUBTILES=1", "SUBTILES=2"),),
     "18a": (("    offsets =", f"{_ASSERT}    offsets ="),),
-    "18b": (
-        ('tl.device_print("offset", offsets)', 'if pid == 0:\n        tl.device_print("program", pid)'),
-    ),
+    "18b": (('tl.device_print("offset", offsets)', 'if pid == 0:\n        tl.device_print("program", pid)'),),
     "19a": (("[1], [32]", "[4], [32]"),),
     "19b": (("[4, 1], [16, 2], [1, 4], [0, 1]", "[1, 4], [2, 16], [4, 1], [1, 0]"),),
     "20a": (("num_warps=4", "num_warps=8"),),

@@ -104,7 +104,8 @@ class EventOrder:
             message = f"{name} is read {thread.place(step)} before anything was written to it"
             remedy = "write it first, or wait for the barrier of the copy that fills it"
             self.report(Hazard(EARLY_READ, step, message, remedy, name, thread.name, access.iteration))
-        if write and engine in self.fenced:
+        # Tensor memory has no other proxy: a write to it is visible to tcgen05 when it has ended.
+        if write and engine in self.fenced and not step.opcode.startswith("ttng.tmem_"):
             self._unfenced |= bit
         kept.append(access)
         home.accesses[:] = kept

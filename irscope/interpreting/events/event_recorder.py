@@ -25,8 +25,9 @@ from irscope.model.kernel_timeline import Lane, SpanKind, without_slot
 
 _NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
 _MOST_TRIES, _MOST_ITERATIONS = 2, 32
-_LOADS = ("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", "tt.atomic_cas")
-_STORES = ("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw")
+_LOADS = frozenset(("tt.load", "amdg.buffer_load", "tt.descriptor_load", "tt.atomic_rmw", "tt.atomic_cas"))
+_STORES = frozenset(("tt.store", "amdg.buffer_store", "tt.descriptor_store", "amdg.buffer_atomic_rmw"))
+_MASKED = frozenset(("arith.andi", "tt.broadcast", "ttg.convert_layout", *_LOADS, *_STORES))
 _DOTS, _LOOPS = ("tt.dot", "tt.dot_scaled"), ("scf.for", "scf.while")
 # What gives registers another name, and needs not wait for them.
 _RENAMING = ("tt.trans", "tt.reshape", "tt.expand", "tt.broadcast")
@@ -230,7 +231,7 @@ class EventRecorder:
         self._counts: Counter[tuple[Location | int | None, int, str]] = Counter()
         # The iteration of what a slot contains.
         self._filled: dict[tuple[int, str], int] = {}
-        self._types: tuple[Type, ...] = ()
+        self._operands: Sequence[Item] = ()
         self._bits = 0  # those of events, not of phases
 
     # What the interpreter tells.
@@ -272,19 +273,18 @@ class EventRecorder:
         new_bit: Callable[[], int],
     ) -> None:
         """Record an operation; `learned` are the bits of which the thread did not know before."""
-        accesses, self._accesses = self._accesses, []
-        values = [item.type for item in operands if isinstance(item, (Buffer, RuntimeValue))]
-        self._types = (*values, *step.types)
+        accesses, self._operands = self._accesses, operands
+        memory = self._origins
+        origins = [memory[id(item)] for item in operands if id(item) in memory]
         # A product waits for its factors, not for what it adds to.
-        factors = operands[:2] if step.opcode in _DOTS else operands
-        origins = [self._origins[id(item)] for item in operands if id(item) in self._origins]
-        used = [self._origins[id(item)] for item in factors if id(item) in self._origins]
-        iteration = max((origin.iteration for origin in used), default=-1)
-        loads = 0
+        factors = operands[:2] if step.opcode in _DOTS else ()
+        used = [memory[id(item)] for item in factors if id(item) in memory] if factors else origins
+        iteration, loads = -1, 0
         for origin in used:
-            loads |= origin.loads
+            iteration, loads = max(iteration, origin.iteration), loads | origin.loads
         empty = _is_empty(step, operands, origins)
         if accesses:
+            self._accesses = []
             iteration = self._access(thread, step, accesses, origins, iteration, loads)
             learned &= ~accesses[0][0]
         elif not learned and not self._arrivals:
@@ -293,8 +293,8 @@ class EventRecorder:
         if learned or step.opcode.endswith(("async_wait", "dot_wait", "store_wait", "tdm_wait")):
             self._add(thread, "wait", step, needs=learned)
         for item in results:
-            if isinstance(item, RuntimeValue) and not item.known and id(item) not in self._origins:
-                self._origins[id(item)] = _Origin(item, iteration, loads, empty)
+            if isinstance(item, RuntimeValue) and not item.known and id(item) not in memory:
+                memory[id(item)] = _Origin(item, iteration, loads, empty)
 
     def _own_work(
         self,
@@ -350,16 +350,17 @@ class EventRecorder:
         if kind == "copy" and isinstance(home, SharedAllocation) and home.name.startswith("%"):
             # A buffer of automatic warp specialization: only the descriptor has a name.
             home.name = _variable(step.operands[0])
+        names = tuple(slot_name(item) for _, item, _, _ in accesses)
+        slots = [(id(item.cell), name) for (_, item, _, _), name in zip(accesses, names, strict=True)]
+        written = [slot for slot, access in zip(slots, accesses, strict=True) if access[2]]
         if kind == "copy" or (kind == "write" and iteration < 0):
             iteration = self._count(step, view.cell)
         elif kind != "write":
-            filled = [self._filled.get(_slot(item), -1) for _, item, writes, _ in accesses if not writes]
-            iteration = max([iteration, *filled])
-        for _, item, writes, _ in accesses:
-            if writes:
-                self._filled[_slot(item)] = iteration
+            used = (slot for slot, access in zip(slots, accesses, strict=True) if not access[2])
+            iteration = max([iteration, *(self._filled.get(slot, -1) for slot in used)])
+        self._filled.update(dict.fromkeys(written, iteration))
         self._add(
-            thread, kind, step, bit, loads, iteration, tuple(slot_name(item) for _, item, _, _ in accesses),
+            thread, kind, step, bit, loads, iteration, names,
             asynchronous=asynchronous, size=sum(item.data.nbytes for _, item, _, _ in accesses),
         )  # fmt: skip
         return iteration
@@ -400,17 +401,17 @@ class EventRecorder:
         asynchronous: bool = False,
         size: int = 0,
     ) -> None:
-        recorded = self.threads.setdefault(thread.name, RecordedThread(thread.name, thread.warps))
+        recorded = self.threads.get(thread.name)
+        if recorded is None:
+            recorded = self.threads[thread.name] = RecordedThread(thread.name, thread.warps)
+        types = [item.type for item in self._operands if isinstance(item, (Buffer, RuntimeValue))]
         event = RecordedEvent(
-            kind, thread.name, step, bit.bit_length() - 1, [*_numbers_of(needs & self._bits)], iteration,
-            buffers, barrier, phase, asynchronous, size, self._types,
+            kind, thread.name, step, bit.bit_length() - 1,
+            [*_numbers_of(needs & self._bits)] if needs else [],
+            iteration, buffers, barrier, phase, asynchronous, size, (*types, *step.types),
         )  # fmt: skip
         self._bits |= bit
         recorded.events.append(event)
-
-
-def _slot(view: Buffer) -> tuple[int, str]:
-    return id(view.cell), slot_name(view)
 
 
 def _variable(name: str) -> str:
@@ -431,8 +432,7 @@ def _is_empty(step: Op, operands: Sequence[Item], origins: Sequence[_Origin]) ->
         item = operands[0]
         is_mask = step.types[0].element == "i1"
         return is_mask and isinstance(item, RuntimeValue) and item.known and not item.number
-    masked = ("arith.andi", "tt.broadcast", "ttg.convert_layout", *_LOADS, *_STORES)
-    return step.opcode in masked and any(origin.empty for origin in origins)
+    return step.opcode in _MASKED and any(origin.empty for origin in origins)
 
 
 def _bytes(step: Op) -> int:

@@ -6,8 +6,18 @@ import time
 
 import pytest
 
-from irscope.interpreting.events.hazards import EARLY_READ
+from irscope.interpreting.events.event_order import EventOrder
+from irscope.interpreting.events.hazards import (
+    EARLY_READ,
+    FENCE,
+    TCGEN05,
+    THREAD,
+    LogicalThread,
+    SharedAllocation,
+)
 from irscope.interpreting.events.machine import check_order
+from irscope.interpreting.runtime_values import Buffer
+from irscope.interpreting.stage_program import Op, Type
 from irscope.languages.language import parse
 from tests.truth.events.planted import PLANTED, edited, false_alarms, hazards, is_found, results, stages
 
@@ -56,6 +66,15 @@ def test_an_accumulator_of_a_product_that_is_skipped_may_be_read() -> None:
         lines[place].replace("%1, %true :", "%1, %never :"),
     ]
     assert not hazards(name, "\n".join([*lines[:place], *skipped, *lines[place + 1 :]]))
+
+
+@pytest.mark.parametrize(("opcode", "kinds"), [("ttg.local_store", [FENCE]), ("ttng.tmem_store", [])])
+def test_only_shared_memory_needs_a_fence_before_a_product(opcode: str, kinds: list[str]) -> None:
+    order, thread, home = EventOrder((THREAD,)), LogicalThread("", warps=4), SharedAllocation(name="p")
+    for name, write, engine in ((opcode, True, THREAD), ("ttng.tc_gen5_mma", False, TCGEN05)):
+        step = Op(name, "", (), (), (), (), int(not write), 1)
+        order.access(thread, step, Buffer(home.data, Type("f16"), home), write, engine, order.new_bit())
+    assert [hazard.kind for hazard in order.hazards.values()] == kinds
 
 
 def test_what_cannot_be_executed_is_said() -> None:
