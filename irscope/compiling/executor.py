@@ -14,17 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from irscope.compiling.job import Job, Outcome
 from irscope.compiling.pool import OnStage, Start, Stop, Worker, run_jobs, spawn
 from irscope.model import format_value
 from irscope.model.process import available_cores
-from irscope.model.records import grouped
+from irscope.model.records import frozen, grouped
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkerRate:
     """How many jobs a worker has compiled, in how many seconds since it got its first one."""
 

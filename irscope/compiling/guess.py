@@ -16,6 +16,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from irscope.model.records import frozen
+
 # The definition of the function that a call's `func` refers to; None if it is not a function of the library.
 Resolve = Callable[[ast.expr], ast.FunctionDef | None]
 
@@ -308,7 +310,7 @@ _OPTIONS = {"num_warps": "4", "num_stages": "2", "num_ctas": "1"}
 _MOST_LARGE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guess:
     """`types` has an entry per run-time parameter; `constants` the text of a value per constexpr.
 

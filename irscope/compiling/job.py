@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import Argument, Config, Dtype, Failure, Target, parse_value
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.stage import pass_name
 from irscope.store.encoding import Blob, pack, unpack
 from irscope.store.new_variant import NewPass, NewVariant
@@ -17,8 +17,8 @@ from irscope.store.new_variant import NewPass, NewVariant
 _STRING_USED = "'str' object has no attribute"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Job(FrozenValue):
+@frozen
+class Job:
     """One variant to compile.
 
     Jobs that differ only in num_stages share a `group`: their TTGIR is often identical, and a worker that

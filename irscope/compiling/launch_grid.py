@@ -25,12 +25,12 @@ import fnmatch
 import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from irscope.findings.compilations import is_autotuned
 from irscope.model import OPTION_NAMES, Argument, Expression, UserError, Value, Variant, parse_argument
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import split_entries
 
 SAME = "same"
@@ -42,8 +42,8 @@ _GLOB = re.compile(r"[*?\[]")
 _USAGE = "expected KERNEL:NAME=VALUES, such as matmul:M=1..8192:x16;N=64,128"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DependentArgument(FrozenValue):
+@frozen
+class DependentArgument:
     """An argument that is `ratio` times another; `values` is in how many different values it was so."""
 
     name: str
@@ -51,8 +51,8 @@ class DependentArgument(FrozenValue):
     values: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Axis(FrozenValue):
+@frozen
+class Axis:
     """The values of one argument of the kernels that match a glob; `text` is what the user wrote of them.
 
     `dependents` are the arguments that move with it: they are known once there are recorded launches.
@@ -149,8 +149,8 @@ def _values(entry: str, text: str) -> Sequence[range | str]:
 _INTEGER = re.compile(r"-?\d{1,20}")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LaunchCase(FrozenValue):
+@frozen
+class LaunchCase:
     """The arguments of a launch.
 
     `arguments` are run-time arguments as text (see `model.Launch`; a pointer may also be its type, "*fp16"),

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from irscope.compiling.job import Job, Outcome
 from irscope.model import Kernel
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, frozen
 
 if TYPE_CHECKING:
     from irscope.compiling.launch_grid import Axis, LaunchCase
@@ -49,7 +49,7 @@ class Request(FrozenValue, Generic[Reply]):
     file: Path
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen
 class SweepRequest(Request["Plan"]):
     """A request to compile.
 
@@ -71,7 +71,7 @@ class SweepRequest(Request["Plan"]):
     keys: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen
 class WhatIfRequest(Request["Plan"]):
     """A request to compile a variant again with other values: the product of `axes` over its config.
 
@@ -89,7 +89,7 @@ class WhatIfRequest(Request["Plan"]):
     passes: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen
 class KernelsRequest(Request[tuple[str, ...]]):
     """Asks for the names of a file's kernels that no other one calls; `target` is the device it sees."""
 
@@ -97,8 +97,8 @@ class KernelsRequest(Request[tuple[str, ...]]):
     target: Target
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Plan(FrozenValue):
+@frozen
+class Plan:
     """The jobs of a request, and the kernel and toolchain that they belong to.
 
     `notes` are lines for the user, for example that a prune function was not run. `keys` has the digest of
@@ -118,7 +118,7 @@ class Plan(FrozenValue):
         return Kernel(id_, self.source.name, self.source, self.helpers, self.parameters)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen
 class WarmRequest(Request["WarmPlan"]):
     """A request for what a warm cache needs of a kernel.
 
@@ -133,8 +133,8 @@ class WarmRequest(Request["WarmPlan"]):
     pins: tuple[Pin, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WarmPlan(FrozenValue):
+@frozen
+class WarmPlan:
     """The answer to a WarmRequest.
 
     `recorded` is the number of the plan's jobs that recorded launches need; `costs` has the number that each
@@ -148,7 +148,7 @@ class WarmPlan(FrozenValue):
     files: tuple[AutotuneFile, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen
 class SourcesRequest(Request["Sources"]):
     """Asks for the user's files that a kernel's file consists of, with their contents if `contents`."""
 
@@ -157,8 +157,8 @@ class SourcesRequest(Request["Sources"]):
     contents: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sources(FrozenValue):
+@frozen
+class Sources:
     """The answer to a SourcesRequest: the files by absolute path, and the folders that modules are found in.
 
     `versions` are those of a Plan.
@@ -169,13 +169,13 @@ class Sources(FrozenValue):
     folders: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class JobDone(FrozenValue):
+@frozen
+class JobDone:
     """The job succeeded; all its events were sent."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RequestRejected(FrozenValue):
+@frozen
+class RequestRejected:
     """The request or job does not fit the file; `argument` and so on are those of an ArgumentError."""
 
     problem: str
@@ -184,22 +184,22 @@ class RequestRejected(FrozenValue):
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class JobFailed(FrozenValue):
+@frozen
+class JobFailed:
     """The request or job raised an exception."""
 
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen
 class RecordedJob(Job):
     """A job for a compilation that a program asked for; `number` identifies the recorded compilation."""
 
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Program(FrozenValue):
+@frozen
+class Program:
     """The program to run: `kind` is "script", "module" or "code"; `arguments` are the program's own."""
 
     kind: str
@@ -207,8 +207,8 @@ class Program(FrozenValue):
     arguments: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RunOptions(FrozenValue):
+@frozen
+class RunOptions:
     """How to capture a program.
 
     `target` of None uses this machine's GPU. `sweep` maps (kernel, name) to values under which that kernel's
@@ -236,8 +236,8 @@ class RunOptions(FrozenValue):
     values: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SubprocessOptions(FrozenValue):
+@frozen
+class SubprocessOptions:
     """How to capture the processes that a program starts.
 
     `stem` is the capture's absolute path without its suffix, `existing` what to do with a file that
@@ -260,23 +260,23 @@ class SubprocessOptions(FrozenValue):
         return Path(f"{self.stem}.{name}.irscope")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StartProgram(FrozenValue):
+@frozen
+class StartProgram:
     """Runs the program, and captures it and the processes that it starts."""
 
     program: Program
     subprocesses: SubprocessOptions
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ToolchainUsed(FrozenValue):
+@frozen
+class ToolchainUsed:
     """The toolchain of all later messages: name -> version."""
 
     versions: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class KernelRecorded(FrozenValue):
+@frozen
+class KernelRecorded:
     """A kernel; its variants refer to it by `number`.
 
     Kernels of one `family` are generated from the same kernel of the user; "": only this one.
@@ -289,8 +289,8 @@ class KernelRecorded(FrozenValue):
     family: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class VariantDone(FrozenValue):
+@frozen
+class VariantDone:
     """A finished variant. `files` are artifacts in Triton's cache: stage -> path."""
 
     number: int
@@ -299,58 +299,58 @@ class VariantDone(FrozenValue):
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LaunchRecorded(FrozenValue):
+@frozen
+class LaunchRecorded:
     """The program launched the variant with this number."""
 
     number: int
     launch: Launch
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ValuesRecorded(FrozenValue):
+@frozen
+class ValuesRecorded:
     """The values of the first launch of the variant with this number; see record/argument_values.py."""
 
     number: int
     content: bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BenchmarkRecorded(FrozenValue):
+@frozen
+class BenchmarkRecorded:
     """An autotuner measured the variant with this number."""
 
     number: int
     benchmark: Benchmark
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CompilationsStarted(FrozenValue):
+@frozen
+class CompilationsStarted:
     """The program begins to compile this many variants."""
 
     total: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Note(FrozenValue):
+@frozen
+class Note:
     """A line for the user."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MissingQuery(FrozenValue):
+@frozen
+class MissingQuery:
     """Asks which of these variants (kernel number, variant) the capture does not have yet."""
 
     variants: tuple[tuple[int, NewVariant], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Finished(FrozenValue):
+@frozen
+class Finished:
     """The last message of a program; its answer comes when the capture has everything before it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Answer(FrozenValue):
+@frozen
+class Answer:
     """The answer to a Question; `missing` has one entry per variant of a MissingQuery."""
 
     missing: tuple[bool, ...] = ()

@@ -22,7 +22,6 @@ import linecache
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -31,6 +30,7 @@ from typing import Any
 
 from irscope.model import UserError
 from irscope.model.errors import error_line
+from irscope.model.records import frozen
 
 # The folder that holds the copies; None: this process has none.
 _root: Path | None = None
@@ -116,7 +116,7 @@ def module_file(name: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedFile:
     """The names of an imported file.
 

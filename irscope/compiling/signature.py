@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.model import Argument, Target, Value, parse_value
 from irscope.model.errors import ArgumentError
+from irscope.model.records import frozen
 from irscope.model.text import pluralize, split_entries
 from irscope.targets import backend_of
 
@@ -17,7 +17,7 @@ _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<.+>")
 NAMED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignatureItem:
     """A parameter of a kernel.
 

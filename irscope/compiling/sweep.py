@@ -34,6 +34,7 @@ from irscope.compiling.pool import OnStage, Stop, Stopped, Worker, stop_at, stop
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.model.process import available_cores
+from irscope.model.records import frozen
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.copy_rows import VariantCopier, VariantCopy
 from irscope.store.encoding import Blob, digest, unpack
@@ -72,7 +73,7 @@ class Progress:
 Report = Callable[[Progress, int | None], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sweep:
     """A plan matched with a capture.
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from irscope.model import Variant
+from irscope.model.records import frozen
 from irscope.model.text import one_line, pluralize
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Role = str
 Text = str | Sequence[tuple[str, Role]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A title, or a sentence of a list.
 
@@ -44,7 +45,7 @@ class Line:
         return [(self.text, "")] if isinstance(self.text, str) else self.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantName:
     """The name of a variant, kernel and target that a document is about; `letter` is A or B in a pair."""
 
@@ -136,7 +137,7 @@ class Table:
         return cls(columns, level, roles=roles, gap=gap)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Code:
     """Lines of Python, to paste."""
 
@@ -144,7 +145,7 @@ class Code:
     gap: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Folded:
     """Numbered sentences, of which only the first `shown` are shown; `option` of the command shows all."""
 
@@ -161,7 +162,7 @@ class Folded:
         return pluralize(number, f"more {self.noun}") if number > 0 else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageDiffs:
     """The changed rows of stages, with `context` equal rows around each change.
 

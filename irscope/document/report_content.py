@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from irscope.model import Toolchain, UserError, Variant
 from irscope.model.kernel_timeline import KernelTimeline
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 from irscope.model.text import pluralize
 from irscope.workspace import (
     Comparison,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 ALL, NONE = "all", "none"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PairReport(FrozenValue):
+@frozen_with_dict
+class PairReport:
     """Two variants, A and B.
 
     `diffs` are the compared stages by name, in pipeline order; `shown` names those whose rows are shown.

@@ -9,12 +9,12 @@ a[0] b[0]    ═════0═════████0████
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
 from irscope.document.blocks import Line, title
 from irscope.model.kernel_timeline import CONSUMERS, KernelTimeline, Span, SpanKind, without_slot
+from irscope.model.records import frozen
 from irscope.model.text import clipped, one_line
 from irscope.workspace.charts import axis_scale
 from irscope.workspace.timeline_text import agent_text, cause_text, is_pair, lane_sentences, timeline_texts
@@ -44,7 +44,7 @@ _PREPOSITIONS = {"copy": "to", "write": "to", "product": "with", "read": "from"}
 _NAMED = ("load", "read", "write", "store", "compute")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Track:
     """A row of the picture: what a lane does, what happens to a slot of a buffer, or the critical path.
 
@@ -56,7 +56,7 @@ class Track:
     kind: Literal["lane", "slot", "critical path"] = "lane"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """The cycles from `start` on in `width` columns of `cycles` each."""
 
@@ -79,7 +79,7 @@ class Scale:
         return self.start + self.width * self.cycles
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GlyphRun:
     """Neighboring columns of a row: their text, and the index of the span that they show, or -1."""
 

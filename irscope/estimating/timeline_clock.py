@@ -84,8 +84,7 @@ class _Warps:
     iteration: int = -1
     ready: float = 0.0
     released_by: int = -1
-    # How many of the events that the next one needs are known.
-    known: int = 0
+    known: int = 0  # of the events that the next one needs
 
 
 @dataclass
@@ -94,8 +93,7 @@ class _Engine:
 
     time: float = 0.0
     last: int = -1
-    # When it was free after the latest work for each iteration.
-    by_iteration: dict[int, float] = field(default_factory=dict)
+    by_iteration: dict[int, float] = field(default_factory=dict)  # when it was free after work for it
 
 
 class _Clock:

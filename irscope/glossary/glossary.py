@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from rapidfuzz import fuzz, process
 from irscope.facts.registry import FACT_KINDS
 from irscope.lint.advisory import Advisory, advisories
 from irscope.lint.diagnostic import Rule, documented_rules
+from irscope.model.records import frozen
 
 _TOPICS = (
     "layouts",
@@ -50,7 +50,7 @@ _MAX_PHRASE = 3
 _SHORT = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """Further reading: a title, and a URL if there is one (else "")."""
 
@@ -58,7 +58,7 @@ class Reference:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GlossaryEntry:
     """A term and its explanation.
 

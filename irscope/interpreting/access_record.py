@@ -28,6 +28,7 @@ from irscope.interpreting.runtime_values import (
 from irscope.interpreting.shapes import Owners, owners
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
 from irscope.interpreting.stage_program import Op, StageProgram, Type, UnansweredError
+from irscope.model.records import frozen
 
 LOAD, STORE, ATOMIC = "load", "store", "atomic"
 ProgramId = tuple[int, int, int]
@@ -40,7 +41,7 @@ _FEWEST_PROGRAMS = 4
 _UNKNOWN = np.zeros((), np.uint64)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedValue:
     """What is remembered of a value that is not known.
 
@@ -54,6 +55,9 @@ class LoadedValue:
     base: int | None = None
     number: float | None = None
     bases: frozenset[int] = frozenset()
+
+
+_NOTHING_REMEMBERED = LoadedValue()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,7 @@ class RecordedAccess:
     type: Type
     epoch: int
     iterations: tuple[int, ...] = ()
-    origin: LoadedValue = LoadedValue()
+    origin: LoadedValue = _NOTHING_REMEMBERED
     uniform: frozenset[int] = frozenset()
     value: float | None = None
     partition: int = 0

@@ -22,6 +22,7 @@ from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attri
 from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Layouts, alias_bodies, tensor_of_type
+from irscope.model.records import frozen
 from irscope.model.variant import in_library
 
 
@@ -42,7 +43,7 @@ _WORD = re.compile(r"[\w!.]+")
 Place = tuple[int, tuple[str, int] | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Type:
     """The type of a value: the shape is () for a scalar; `encoding` is the alias of a layout, or "".
 

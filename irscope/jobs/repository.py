@@ -11,13 +11,13 @@ import re
 import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from irscope.compiling.processes.run_tool import run_tool
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.model.text import one_line
 
 # Variables that would make git work on another repository: a hook that starts irscope sets them.
@@ -36,7 +36,7 @@ _FORMAT = "--format=%H%x00%s%x00%an%x00%as%x00%cI"
 _HOSTS = re.compile(r"(?:https://|git@|ssh://git@)((?:github|gitlab)\.com)[/:]([\w./-]+?)(?:\.git)?/?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commit:
     """A commit: its full hash, the first line of its message, its author and date (YYYY-MM-DD).
 

@@ -81,7 +81,7 @@ def each_line(text: str) -> Iterator[str]:
 
 
 # Compared and hashed often: not a FrozenValue, which is slower at that.
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """A position in the user's Python.
 

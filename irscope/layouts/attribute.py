@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
 from irscope.languages.mlir.parser import layout_fields, layout_kind
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 
 class UnknownLayoutError(Exception):
     """A layout that irscope cannot convert or draw; the message names the reason."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Attribute(FrozenValue):
+@frozen_with_dict
+class Attribute:
     """`#ttg.blocked<{sizePerThread = [1, 4], ...}>`, without aliases; `kind` is `ttg.blocked`."""
 
     text: str

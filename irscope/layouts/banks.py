@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 from irscope.languages.document import Document
 from irscope.layouts.attribute import UnknownLayoutError
@@ -27,7 +26,7 @@ from irscope.layouts.linear import Inverse, LinearLayout, VectorSpan, flat
 from irscope.layouts.shared import Padding, padded, paddings, without_swizzle
 from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, operation_tensors
 from irscope.model import Target
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 from irscope.targets import CUDA, HIP
 
@@ -38,8 +37,8 @@ _ROW = 128  # bytes that all banks serve in a wavefront
 _MAX_BITS = 13  # of registers and warps: no real block has more elements per lane
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Wavefronts(FrozenValue):
+@frozen
+class Wavefronts:
     """The wavefronts of one pass: its `lanes`, their `addresses`, and the bytes per lane (`width`)."""
 
     lanes: tuple[int, ...]
@@ -61,8 +60,8 @@ class Wavefronts(FrozenValue):
         return max(map(len, self.words.values()), default=0)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BankConflicts(FrozenValue):
+@frozen
+class BankConflicts:
     """The bank conflicts when a whole block accesses shared memory.
 
     `kind` is "vector", or "matrix" for ldmatrix and stmatrix. `width` is in bytes per thread and instruction;
@@ -292,8 +291,8 @@ _BY_UNITS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SharedAccess(FrozenValue):
+@frozen
+class SharedAccess:
     """An operation that reads or writes a buffer.
 
     `index` is its line in the stage (from 0), `line` the line of the kernel's file (0 if unknown).
@@ -310,8 +309,8 @@ class SharedAccess(FrozenValue):
     contiguity: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AccessConflicts(FrozenValue):
+@frozen
+class AccessConflicts:
     """The bank conflicts of an access, and `plain`, those without the swizzle.
 
     `why_not` says why either is None. `times` is the number of identical operations on this line of Python.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import prod
@@ -21,7 +21,7 @@ from irscope.layouts.banks import BANKS, Addresses, bank
 from irscope.layouts.grid import Grid, GridCell, GridFrame
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import MAX_ELEMENTS, Positions
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 GLYPHS = "0123456789abcdefghijklmnopqrstuv"
 _GROUPS = 8
@@ -51,8 +51,8 @@ _INPUTS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Colors(FrozenValue):
+@frozen_with_dict
+class _Colors:
     """The value of an element, how many values there are, and how a value and a glyph are described.
 
     `position` is linear: that of an element is the exclusive or of those of its row and its column.

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from irscope.layouts.attribute import Attribute
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import longest_run, ownership_summary, repeating_part
 from irscope.layouts.tensors import Tensor
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 
 SAME = "same layout"
@@ -77,8 +76,8 @@ def _shapes(a: Tensor, b: Tensor) -> Iterator[str]:
 # In registers.
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Spread(FrozenValue):
+@frozen
+class _Spread:
     """How a register layout spreads over a block. `lanes`, `warps` and `blocks` are counts per dimension.
 
     `run` neighbors along `dimension` are in consecutive registers of a thread; `owners` threads hold each

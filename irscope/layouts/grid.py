@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import prod
 from operator import attrgetter
@@ -24,7 +24,7 @@ from irscope.layouts.ownership import (
     repeating_part,
     thread_elements,
 )
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, frozen_with_dict
 
 # The cells per line of a tensor with one dimension.
 _LINE = 8
@@ -33,8 +33,8 @@ EQUAL = -1
 _CHUNK = 16  # bytes: the widest access of a thread, which a swizzle keeps together
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GridCell(FrozenValue):
+@frozen
+class GridCell:
     """One cell.
 
     `group` determines its color (warp, bank, lane), `shade` (0 or 1) distinguishes neighbors. `value` is the
@@ -53,8 +53,8 @@ def _no_text(row: int, column: int) -> str:
     return ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Grid(FrozenValue):
+@frozen_with_dict
+class Grid:
     """Cells in rows (None for a gap), with labels for rows and columns.
 
     `legend` names each group; `notes` are sentences below the picture. `compact`: labels are single glyphs,
@@ -81,8 +81,8 @@ class Grid(FrozenValue):
         return "".join(name.ljust(step * size) for name in columns[::step])
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Window(FrozenValue):
+@frozen
+class Window:
     """The part to draw, as ranges (start, end) of elements; None for the part that repeats.
 
     `plane` selects one of the matrices of a tensor with three dimensions.
@@ -93,8 +93,8 @@ class Window(FrozenValue):
     plane: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GridFrame(FrozenValue):
+@frozen
+class GridFrame:
     """A window in cells: the first elements of rows and columns, and the size of a cell.
 
     `plane` selects one of the matrices of a tensor with three dimensions.

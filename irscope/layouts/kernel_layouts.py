@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 
@@ -32,7 +32,7 @@ from irscope.layouts.tensors import (
     tensors_of,
 )
 from irscope.model import Target
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, frozen_with_dict
 
 _INPUTS = ("register", "lane", "warp", "block")
 
@@ -93,8 +93,8 @@ def _vectors(layout: LinearLayout) -> dict[str, list[int]]:
     return {name: [flat(vector, layout.shape) for vector in layout.bases.get(name, ())] for name in _INPUTS}
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Conversion(FrozenValue):
+@frozen
+class Conversion:
     """A `ttg.convert_layout`. `cost` is None if a layout is not supported; `why_not` is the reason."""
 
     index: int
@@ -133,8 +133,8 @@ _MATRIX_INSTRUCTIONS = ("ldmatrix", "stmatrix")
 _LEGEND = "The worst pass of one warp: a row per wavefront, a column per bank or group of banks."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Picture(FrozenValue):
+@frozen_with_dict
+class Picture:
     """The picture of a tensor. `source` says who computed the linear layout: "Triton" or "irscope"."""
 
     tensor: Tensor

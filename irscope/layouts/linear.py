@@ -13,18 +13,17 @@ A linear layout under construction: tiles that are repeated, or cut, to fit a sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 Vector = tuple[int, ...]
 Bases = Mapping[str, tuple[Vector, ...]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LinearLayout(FrozenValue):
+@frozen_with_dict
+class LinearLayout:
     """A layout of a tensor of this shape (in elements).
 
     The inputs in `bases` are register, lane, warp and block for registers, offset (in elements) and block

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import Inverse, LinearLayout, Vector, VectorSpan, flat, xor
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 # With more elements, a map of all of them takes seconds.
 MAX_ELEMENTS = 1 << 18
@@ -77,8 +76,8 @@ def _units(shape: Vector, dimension: int) -> Iterator[Vector]:
         yield tuple(1 << bit if d == dimension else 0 for d in range(len(shape)))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OwnershipSummary(FrozenValue):
+@frozen
+class OwnershipSummary:
     """The dimensions of a register layout.
 
     `registers` are per thread, `lanes` per warp, `warps` per block. `owners` threads hold each element,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from irscope.layouts.attribute import Attribute, UnknownLayoutError
 from irscope.layouts.linear import Tile, Vector, row_major
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 _PADDING = re.compile(r"(\d{1,9}):\+(\d{1,9})")
 _MAX_BOX = 256  # elements along one dimension of a TMA copy
@@ -18,8 +18,8 @@ PLAIN = "irscope.plain"
 _SWIZZLED = ("ttg.swizzled_shared", "ttg.amd_rotating_shared", "ttg.nvmma_shared")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Padding(FrozenValue):
+@frozen_with_dict
+class Padding:
     """`amount` elements left free after every `interval` elements of a buffer."""
 
     interval: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -14,7 +14,7 @@ from irscope.languages.mlir.value_types import ShapedType, operand_types, shaped
 from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
 from irscope.layouts.convert import Version, linear_layout
 from irscope.layouts.linear import MAX_BITS, LinearLayout
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 # The size of elements in bits, if their names do not include it ("f16", "i1").
 _BITS = {"bf16": 16, "index": 64, "tf32": 32}
@@ -25,8 +25,8 @@ _SHARED = ("ttg.shared_memory",)
 RecordedLayouts = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Tensor(FrozenValue):
+@frozen_with_dict
+class Tensor:
     """A tensor or buffer of the kernel, or only its type.
 
     `name` is the SSA value, `python` the variable, `line` the line of the kernel's file (0 if unknown), and

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from irscope.document.terminal.document_text import text_lines
 from irscope.document.timeline_content import timeline_content
 from irscope.learn.lesson import LessonStep
 from irscope.model import UserError, Variant
+from irscope.model.records import frozen
 from irscope.workspace import (
     DrawingOptions,
     Fact,
@@ -66,7 +66,7 @@ def _lines(grid: Grid) -> Iterator[str]:
         yield f"{name:>{margin}} {cells}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extra:
     """A text about a variant B, compared with A if the text is about a pair.
 
@@ -194,7 +194,7 @@ EXTRAS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LessonContext:
     """A variant of a lesson's capture, compared with `against` (the same if None).
 

@@ -6,12 +6,12 @@ Checks the assertions of a lesson against a capture of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from irscope.learn.context import LessonContext, contexts_of
 from irscope.learn.lesson import Assertion, Exercise, Lesson
 from irscope.learn.sample_commands import COMMAND
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.workspace import Workspace
 from irscope.workspace.conditions import parse_expectation, unmet
 
@@ -100,7 +100,7 @@ def _check_facts(assertion: Assertion, a: LessonContext, b: LessonContext) -> st
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """An exercise as the learner sees it: the name of the file, a title, and the task as Markdown."""
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irscope.learn.sample_commands import samples_folder
 from irscope.model import UserError, Value
+from irscope.model.records import frozen
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,7 +22,7 @@ else:
 _FOLDER = Path(__file__).parent / "lessons"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LessonSweep:
     """A kernel and what to compile it for, as for `irscope compile`; or a program to run, as `irscope run`.
 
@@ -47,7 +47,7 @@ class LessonSweep:
         return self.kernel or self.file.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Excerpt:
     """Lines to quote from a stage of A or B (`of`), starting at the first that matches the pattern `find`.
 
@@ -60,7 +60,7 @@ class Excerpt:
     lines: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assertion:
     """A statement of an answer that is checked. The fields that are set determine its kind:
 
@@ -86,7 +86,7 @@ class Assertion:
     before: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measurement:
     """Markdown with figures that were measured with a version of Triton ("3.6") on a device ("H200")."""
 
@@ -95,7 +95,7 @@ class Measurement:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LessonStep:
     """A question and its answer, both Markdown, about variants `a` and `b` (which may be the same).
 
@@ -117,7 +117,7 @@ class LessonStep:
     assertions: tuple[Assertion, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exercise:
     """A file for the learner to edit: a kernel of exercise_files/ after its task.
 
@@ -133,7 +133,7 @@ class Exercise:
     b: str = "#1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lesson:
     """A lesson. `about` precedes the steps; `more`, what was `measured` and the exercises follow them."""
 

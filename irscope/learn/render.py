@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from irscope.learn.exercises import tasks
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep, Measurement
 from irscope.learn.sample_commands import sample_file
 from irscope.model import Variant
+from irscope.model.records import frozen
 from irscope.workspace import Workspace
 from irscope.workspace.variant_texts import PYTHON
 
@@ -191,7 +191,7 @@ def _lexer(stage: str) -> str:
     return {"mlir": "ttir", "sass": "nvsass"}.get(language, language)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LessonPage:
     """A page: Markdown, two variants, and the stage and line (from 0) to show, of B if `right`.
 

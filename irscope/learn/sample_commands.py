@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
+
+from irscope.model.records import frozen
 
 # How a command in a docstring begins.
 COMMAND = "irscope compile "
@@ -13,7 +14,7 @@ COMMAND = "irscope compile "
 _SAMPLES = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "samples")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """A sample: its file, what it shows, and the arguments of `irscope compile` in its docstring."""
 

@@ -11,7 +11,7 @@ import io
 import os
 import resource
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,13 @@ from typing import Any
 from irscope.compiling.processes.run_tool import limit_resource
 from irscope.compiling.supervisor import supervise
 from irscope.model import UserError
+from irscope.model.records import frozen
 
 # The caches of derived stages; a loop that prints must not fill the disk.
 _MOST_BYTES_WRITTEN = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A question: the answer of `tool`, the `resource` with this URI, or, without either, all resources.
 
@@ -39,7 +40,7 @@ class Question:
     resource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """The answer to a question, or a `problem` in one line; `log` is for the server's stderr."""
 

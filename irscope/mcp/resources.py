@@ -7,7 +7,6 @@ Instead of `session`, the path of a capture within the roots, percent-encoded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from irscope.document.blocks import Document
@@ -21,6 +20,7 @@ from irscope.mcp.tools.explain import fact_items
 from irscope.mcp.tools.lines import stage_lines
 from irscope.mcp.tools.variants import header, variant_items
 from irscope.model import UserError, Variant
+from irscope.model.records import frozen
 from irscope.model.text import one_line
 from irscope.workspace import Workspace
 from irscope.workspace.pass_comparison import pass_report
@@ -39,7 +39,7 @@ PAGE = 50
 _MOST_VALUES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """A resource of the list."""
 

@@ -15,17 +15,17 @@ from __future__ import annotations
 import ast
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     pass
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ObjectValue(FrozenValue):
+@frozen
+class ObjectValue:
     """An object as the call that makes it.
 
     `type` is the name of its class ("gl.BlockedLayout"). `arguments` are the parameters without a default
@@ -42,8 +42,8 @@ class ObjectValue(FrozenValue):
         return f"{self.type}({', '.join(words)})"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ListValue(FrozenValue):
+@frozen
+class ListValue:
     """A list."""
 
     items: tuple[Value, ...]
@@ -52,8 +52,8 @@ class ListValue(FrozenValue):
         return f"[{', '.join(map(literal, self.items))}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NamedValue(FrozenValue):
+@frozen
+class NamedValue:
     """A function, a class, an enum member: a value that only its name describes.
 
     `source` is the start of the sha256 of a function's text and of all that it calls, "" for other values.
@@ -66,8 +66,8 @@ class NamedValue(FrozenValue):
         return self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Expression(FrozenValue):
+@frozen
+class Expression:
     """A constexpr value as a user wrote it, which is evaluated in the kernel's file: `gl.AutoLayout()`."""
 
     text: str
@@ -142,8 +142,8 @@ _SHORT_FLOAT = r"^(?:fp|(b)f)"
 _DTYPE_TEXT = re.compile(r"(?:tl|gl|torch|triton\.language)\.(\w+)")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Dtype(FrozenValue):
+@frozen
+class Dtype:
     """A constexpr value that is an element type, by Triton's name ("fp16")."""
 
     name: str
@@ -209,8 +209,8 @@ def format_value(value: Value) -> str:
     return literal(value) if isinstance(value, tuple) else str(value)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Config(FrozenValue):
+@frozen
+class Config:
     """The constants of one variant, in the order they were given: meta-parameters, then options.
 
     `values` are pairs of name and value. A name is either a `tl.constexpr` parameter of the kernel or

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Literal
 
+from irscope.model.records import frozen
+
 # What a span is: a copy to shared memory, a load to registers, a product of the tensor cores, the read and
 # the write of a buffer by threads, a store to global memory, a wait that blocks, an arrival at a barrier, or
 # other work of the warps (arithmetic, address computation).
@@ -23,7 +25,7 @@ Engine = Literal["warps", "copies", "tensor cores"]
 _SLOT = re.compile(r"\[\d+\]$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lane:
     """An agent: the warps of a partition, or an engine that its instructions start.
 
@@ -44,7 +46,7 @@ class Lane:
         return f"{self.engine} {self.partition}".strip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """What a lane does from cycle `start` to cycle `end`, with start <= end.
 
@@ -73,7 +75,7 @@ class Span:
     critical: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dependency:
     """The span `waiting` goes on because the span `releasing` ended; both are indices of spans."""
 
@@ -81,7 +83,7 @@ class Dependency:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slack:
     """The cycles between the issue and the first use of what a line copies or computes, in the steady state.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import base_name, pluralize
 from irscope.model.variant import ORIGIN
 
@@ -14,8 +14,8 @@ from irscope.model.variant import ORIGIN
 _MOST = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ProgramLine(FrozenValue):
+@frozen
+class ProgramLine:
     """A line of the user's program; `text` is the line itself, `function` the function that it is in."""
 
     file: str
@@ -29,8 +29,8 @@ class ProgramLine(FrozenValue):
         return f"{base_name(self.file)}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Origin(FrozenValue):
+@frozen
+class Origin:
     """The origin of a generated kernel.
 
     `graph` names the graph ("0/0 forward": Dynamo's compile id, and the part of the graph), `nodes` are its

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 # A regular expression of names of stages, which are the extensions of their files.
 STAGE_NAME = r"[a-z][a-z0-9_]{0,30}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Stage(FrozenValue):
+@frozen
+class Stage:
     """One stage of a compilation.
 
     `name` is Triton's file extension. `language` is what a text stage is written in (None: binary).

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 _LAUNCHABLE = "yes"
 _NOT = "no: "
@@ -20,8 +19,8 @@ class StatusKind(Enum):
     CANNOT_LAUNCH = "cannot launch"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Status(FrozenValue):
+@frozen_with_dict
+class Status:
     """The outcome for a variant; `reason` is one line, "" if it is ok.
 
     As text and in JSON a status is the fact `launchable`: "yes", or "no: " and the reason.

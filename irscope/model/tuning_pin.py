@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from irscope.model.config import Config
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.variant import Tuning
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Pin(FrozenValue):
+@frozen
+class Pin:
     """The config to use for one tuning key of a kernel.
 
     `source` is `source_digest` of the kernel when it was measured, `target` that of the measurement;

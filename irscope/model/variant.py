@@ -15,19 +15,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from irscope.model.config import Config, Value, literal, parse_value
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
     from irscope.model.origin import Origin
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Target(FrozenValue):
+@frozen
+class Target:
     """One device architecture, by Triton's names.
 
     `backend` is "cuda" or "hip"; `arch` is the compute capability times ten ("90") or the gfx name
@@ -106,8 +106,8 @@ EDIT, ORIGIN = "edit", "origin"
 LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SourceFunction(FrozenValue):
+@frozen
+class SourceFunction:
     """A function when it was compiled.
 
     `name` is its Python name, `file` the path it was read from, `text` its source, decorators included.
@@ -125,8 +125,8 @@ def in_library(file: str) -> bool:
     return _OF_TRITON.search(file) is not None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Kernel(FrozenValue):
+@frozen
+class Kernel:
     """A `@triton.jit` function.
 
     `id` counts from 1 in the capture. `name` is its Python name, `source` its text and place. `helpers` are
@@ -155,8 +155,8 @@ class Kernel(FrozenValue):
         return tuple(helper for helper in self.helpers if in_library(helper.file))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Argument(FrozenValue):
+@frozen
+class Argument:
     """The specialization of one parameter.
 
     `name` is the parameter. `type` is Triton's ("*fp16", "i32", "tensordesc<fp16[64, 64]>", "constexpr");
@@ -176,8 +176,8 @@ class Argument(FrozenValue):
         return f"{self.type}:16" if self.key and "D" in self.key else self.type
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Artifact(FrozenValue):
+@frozen
+class Artifact:
     """The output of one stage; `Capture.content` reads it.
 
     `stage` is the name of the stage. `digest` is the SHA-256 of the content in hexadecimal, `size` its bytes.
@@ -188,8 +188,8 @@ class Artifact(FrozenValue):
     size: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Pass(FrozenValue):
+@frozen
+class Pass:
     """One pass of the compiler, as it ran.
 
     `stage` is the stage that it is part of, `name` its name in MLIR ("tritongpu-coalesce"). `artifact` is
@@ -202,8 +202,8 @@ class Pass(FrozenValue):
     artifact: Artifact | None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Failure(FrozenValue):
+@frozen
+class Failure:
     """Why a variant has no machine code.
 
     `kind` is the exception's class, or "timeout", "aborted" (signal), "exited". `summary` is one line;
@@ -215,8 +215,8 @@ class Failure(FrozenValue):
     message: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Toolchain(FrozenValue):
+@frozen
+class Toolchain:
     """The versions and the command that compiled a variant.
 
     `id` counts from 1 in the capture. `versions` maps triton, ptxas, python, torch and irscope to versions.
@@ -228,8 +228,8 @@ class Toolchain(FrozenValue):
     command: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Launch(FrozenValue):
+@frozen
+class Launch:
     """A launch as the program made it.
 
     `grid` has the number of programs per dimension. `arguments` are the run-time arguments as (name, type). A
@@ -247,8 +247,8 @@ class Launch(FrozenValue):
     values: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Tuning(FrozenValue):
+@frozen
+class Tuning:
     """One run of an autotuner.
 
     `key` is the text of Triton's tuning key: the values of `key=` and the type of each tensor
@@ -263,8 +263,8 @@ class Tuning(FrozenValue):
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Benchmark(FrozenValue):
+@frozen
+class Benchmark:
     """The benchmark of one config by the autotuner.
 
     `ms`, `p20` and `p80` are the median and the 20% and 80% quantiles in milliseconds. `key` is the tuning
@@ -280,8 +280,8 @@ class Benchmark(FrozenValue):
     tuning: Tuning | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Variant(FrozenValue):
+@frozen
+class Variant:
     """One compilation and its results.
 
     `id` counts from 1 in the order of the capture (`#3` on the command line). `kernel` is the function,
@@ -380,8 +380,8 @@ def launch_metadata_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 _MOST_SHOWN = 64_000
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Edit(FrozenValue):
+@frozen
+class Edit:
     """How a variant was built from another one of the same kernel, config and target.
 
     `name` identifies it among the edits of that variant; `of` is the name of the edit that it started from,

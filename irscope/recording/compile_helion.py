@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.compiling.kernels import helion_kernel
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from irscope.compiling.messages import RunOptions
@@ -20,7 +21,7 @@ __all__ = ["HelionRequest", "compile_helion", "helion_kernel"]
 _PROGRAM = "irscope.recording.helion_program"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HelionRequest:
     """A request to compile a Helion kernel; its texts are as the user wrote them.
 

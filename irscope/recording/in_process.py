@@ -9,7 +9,6 @@ import pickle
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +31,7 @@ from irscope.compiling.toolchain.compiler import source_of
 from irscope.compiling.toolchain.requested_config import TunedNames
 from irscope.compiling.toolchain.stub_driver import gpu_target
 from irscope.model import Failure, Target, UserError
+from irscope.model.records import frozen
 from irscope.recording.background_writer import BackgroundWriter
 from irscope.recording.deferred import compile_forked
 from irscope.recording.process_recorder import recording, with_default_target
@@ -81,7 +81,7 @@ class CapturedBlock:
             warnings.warn(f"irscope: {note}", stacklevel=2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileResult:
     """The result of `compile_kernel`, in numbers of variants.
 

@@ -15,12 +15,11 @@ import sqlite3
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
 from irscope.model import Config, Kernel, Toolchain
-from irscope.model.records import FrozenValue, grouped
+from irscope.model.records import frozen, grouped
 from irscope.model.variant import environment_components
 from irscope.store import encoding
 from irscope.store.schema import FACTS, LARGE, NAMES
@@ -40,8 +39,8 @@ _QUERY = (
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FactBlock(FrozenValue):
+@frozen
+class FactBlock:
     """Facts that one `version` of the analysis measured: under each name, a value per variant."""
 
     ids: Sequence[int]

@@ -18,12 +18,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.model import UserError
 from irscope.model.files import cannot_write, file_kind, unfinished
-from irscope.model.records import FrozenValue, frozen
+from irscope.model.records import frozen
 from irscope.model.text import clipped, one_line
 from irscope.store.connection import Damage, connect_reader, rows, sidecars
 from irscope.store.encoding import checked
@@ -47,8 +46,8 @@ _TRIES, _PAUSE = 5, 0.02
 _held: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FoundWriter(FrozenValue):
+@frozen
+class FoundWriter:
     """The last writer of a capture that is not complete.
 
     `running`: it still holds its lock; else it was killed. `holder` is its process and command, one line;

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
 from irscope.model import Argument, Config, Target, UserError
+from irscope.model.records import frozen
 from irscope.store import encoding
 from irscope.store.connection import DAMAGE
 from irscope.store.reader import CaptureReader
@@ -28,7 +28,7 @@ _Item = TypeVar("_Item")
 _Rows = list[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantCopy:
     """A variant to copy: its id and the digest of its cache key, and what names the row that it becomes.
 

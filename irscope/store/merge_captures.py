@@ -18,6 +18,7 @@ from typing import Any
 
 from irscope.model import Artifact, Kernel, Variant
 from irscope.model.files import cannot_write, exists_already, output_target
+from irscope.model.records import frozen
 from irscope.store.capture_file import OutputLock, remove_capture
 from irscope.store.connection import sidecars
 from irscope.store.encoding import Blob
@@ -55,7 +56,7 @@ def copied_attachments(writer: CaptureWriter, capture: CaptureReader, variant: V
     return {name: copied_blob(writer, capture, artifact) for name, artifact in attachments.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MergedCapture:
     """A merged capture: the numbers of its variants and kernels, and of variants read from the inputs."""
 

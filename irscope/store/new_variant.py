@@ -8,11 +8,11 @@ The identity of a variant: equal identities are the same compilation, which a ca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
 from irscope.model import Kernel, SourceFunction, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.variant import environment_of
 from irscope.store import encoding
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from irscope.store.encoding import Blob
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NewPass(FrozenValue):
+@frozen
+class NewPass:
     """A `model.Pass` to be stored: `content` is the module after it, None if it changed nothing."""
 
     stage: str
@@ -31,8 +31,8 @@ class NewPass(FrozenValue):
     content: bytes | Blob | None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NewVariant(FrozenValue):
+@frozen
+class NewVariant:
     """A variant before it has an id; the fields are those of `model.Variant`.
 
     `artifacts` maps stage names to contents, compressed or not; `attachments` likewise maps names of what is

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irscope.model import Benchmark, Kernel, Launch, SourceFunction, Toolchain, UserError
 from irscope.model.files import output_target
+from irscope.model.records import frozen
 from irscope.store import encoding
 from irscope.store.blocks import remove_blocks, write_blocks
 from irscope.store.capture_file import (
@@ -37,7 +37,7 @@ _FORGET_VARIANT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantRows:
     """The rows of a variant in the tables of the capture; `variant` has the columns in their order."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irscope.model import Stage, Target, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 if TYPE_CHECKING:
     from irscope.targets.instructions import InstructionSet
@@ -19,8 +19,8 @@ MIB = 1024**2
 GIB = 1024**3
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Device(FrozenValue):
+@frozen_with_dict
+class Device:
     """The limits of one multiprocessor (NVIDIA: SM; CDNA: compute unit; RDNA: work-group processor).
 
     `warps` and `blocks` limit how many are resident. A multiprocessor has `partitions`, each with
@@ -97,7 +97,7 @@ def _always(arch: str) -> bool:
 
 
 # Compared by identity: comparing or printing its 26 fields would take 1 ms of every command to define.
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_with_dict
 class Backend:
     """A backend of Triton, complete: each module of this package defines one, and other packages may.
 

@@ -8,13 +8,14 @@ Defines a front end: the source stages that it puts above TTIR, and its hooks in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from irscope.model import Stage
+from irscope.model.records import frozen_with_dict
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_with_dict
 class Frontend:
     """A language or library that makes Triton kernels; one per line of FRONTENDS.
 

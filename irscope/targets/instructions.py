@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, frozen_with_dict
 
 
 # Compared and hashed often: not a FrozenValue, which is slower at that.
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstructionKind:
     """The effect of an instruction.
 
@@ -36,8 +35,8 @@ class InstructionKind:
         return " ".join(part for part in parts if part) or width.format(0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Scan(FrozenValue):
+@frozen_with_dict
+class Scan:
     """How many instructions a text has, and the lines (index from 0) of those that do something."""
 
     instructions: int
@@ -48,8 +47,8 @@ class Scan(FrozenValue):
 KindsOf = Callable[[str, str], tuple[InstructionKind, ...]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class InstructionSet(FrozenValue):
+@frozen_with_dict
+class InstructionSet:
     """How to recognize instructions in an assembly text.
 
     `pattern` matches the start of a line that holds an instruction; its first group is the opcode.

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import UserError, Variant
+from irscope.model.records import frozen
 from irscope.workspace.variant_texts import PYTHON, stage_names
 
 # A config file is a page long; a larger file is something else.
@@ -117,7 +118,7 @@ _RECENT_THEMES = 5
 _MAX_BYTES, _MAX_TEXT, _MAX_NAMES = 32_768, 500, 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaptureState:
     """The entry of a capture on the home screen, and how the main screen was when it closed.
 

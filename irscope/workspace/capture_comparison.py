@@ -34,7 +34,7 @@ from irscope.findings.computations import globals_read
 from irscope.findings.finding import PairContext, effect
 from irscope.findings.source_edits import source_edits
 from irscope.model import Kernel, Status, Variant
-from irscope.model.records import FrozenValue, grouped
+from irscope.model.records import frozen, frozen_with_dict, grouped
 from irscope.model.text import pluralize
 from irscope.workspace.capture_matching import Difference, closest, match_variants
 from irscope.workspace.hardware_use import hardware_use_changes
@@ -51,8 +51,8 @@ _MIN_INSTRUCTION_CHANGE = 0.05
 _FAILURE_WEIGHT, _LAUNCH_WEIGHT = 1100.0, 1000.0
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FactChange(FrozenValue):
+@frozen
+class FactChange:
     """A fact that differs. `name` is the name of the fact or "failure"; `weight` ranks the change."""
 
     name: str
@@ -62,8 +62,8 @@ class FactChange(FrozenValue):
     weight: float
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MatchedVariants(FrozenValue):
+@frozen
+class MatchedVariants:
     """A variant of OLD and its counterpart in NEW.
 
     `identical`: they are duplicates. `stacks` are the stacks of both in bytes per thread, because
@@ -92,8 +92,8 @@ class MatchedVariants(FrozenValue):
         return sum(change.weight for change in self.worse)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CaptureDiff(FrozenValue):
+@frozen_with_dict
+class CaptureDiff:
     """The difference of two captures. `pairs` are sorted worst first, then in NEW's order.
 
     `by_target`: variants only match if their targets do. `renamed` maps kernels of OLD to their names in

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from irscope.findings.cache_key import INVENTED
 from irscope.model import Variant, format_value
-from irscope.model.records import FrozenValue, grouped
+from irscope.model.records import frozen, grouped
 from irscope.targets import backend_of
 
 IMPORTED = "imported from"
@@ -25,8 +24,8 @@ _UNSET = "unset"
 _MAX_CANDIDATES = 500
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Difference(FrozenValue):
+@frozen
+class Difference:
     """A component in which two variants differ: "target", "num_warps", "argument x", a variable's name."""
 
     name: str

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from irscope.facts.fact import Fact, FactKind, Facts, FactValue, format_fraction, status_of
 from irscope.model import Value, Variant, format_value
-from irscope.model.records import FrozenValue, distinct_values
+from irscope.model.records import distinct_values, frozen, frozen_with_dict
 
 FactsById = Mapping[int, Facts]
 # The value of a variant on an axis.
@@ -22,8 +21,8 @@ EACH = "variant"
 _TRITON = "triton"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Point(FrozenValue):
+@frozen
+class Point:
     """A variant in a chart.
 
     `tick` is the index of its tick on the axis, `y` the fact's number (None: unknown). `trouble` is
@@ -41,8 +40,8 @@ class Point(FrozenValue):
         return self.y is not None and not self.trouble
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Series(FrozenValue):
+@frozen
+class Series:
     """The points with the same value, as text, of the property that splits the chart.
 
     `line` joins the best point of each tick: (tick, y), in order.
@@ -53,8 +52,8 @@ class Series(FrozenValue):
     line: tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Chart(FrozenValue):
+@frozen_with_dict
+class Chart:
     """One fact over one axis. `ticks` are the axis' values as text; `split` is "" if nothing is split.
 
     `crowded`: a series has several points on one tick, because the variants differ in more than the axis

@@ -28,7 +28,7 @@ from typing import Any
 from irscope.facts.fact import Fact, FactValue
 from irscope.facts.registry import CONVERSIONS, LOAD_WIDTH, SECONDS, SHARED, SPILLS, STACK, STORE_WIDTH
 from irscope.model import UserError, Value, Variant
-from irscope.model.records import FrozenValue, frozen
+from irscope.model.records import frozen
 from irscope.model.text import one_line, pluralize
 from irscope.store import find_variant
 from irscope.workspace.fact_table import kinds_named, needs_estimates
@@ -66,8 +66,8 @@ _AND = "and"
 _CHANGE = re.compile(r"([+-]\d+(?:\.\d+)?)(%?)")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FactComparison(FrozenValue):
+@frozen
+class FactComparison:
     """One comparison: `fact` is the name of the fact, `text` the comparison as written.
 
     `change` is "+" if `value` is added to the fact's value before, "%" if it is a percentage of that value,
@@ -81,8 +81,8 @@ class FactComparison(FrozenValue):
     change: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Unmet(FrozenValue):
+@frozen
+class Unmet:
     """A comparison that does not hold, with the value of the fact (None: unknown) and the reason."""
 
     comparison: FactComparison

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from irscope.facts.fact import Facts, value_of
 from irscope.facts.registry import BLOCKS_PER_SM, OCCUPANCY, SPILLS
 from irscope.model import Config, UserError, Variant
-from irscope.model.records import grouped
+from irscope.model.records import frozen, grouped
 from irscope.model.text import one_line
 from irscope.workspace.picking import NO_LAUNCHES, device_named, requested_problems
 from irscope.workspace.problem_sizes import Problem, by_kernel, problems
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Report = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceCell:
     """A config on a device: the variant that was compiled for it, and how it does there.
 

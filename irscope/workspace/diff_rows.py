@@ -17,7 +17,6 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ from irscope.languages.document import Document, Operation
 from irscope.languages.language import Language
 from irscope.languages.mlir import LANGUAGE as MLIR
 from irscope.languages.python import LANGUAGE as PYTHON
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import display_line, pluralize
 from irscope.targets import is_source_stage
 
@@ -41,16 +40,16 @@ _NOUNS = {Change.OPERANDS: "operand", Change.TEXT: "other line"}
 _PARTICIPLES = (Change.ADDED, Change.REMOVED, Change.MOVED)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Hunk(FrozenValue):
+@frozen
+class Hunk:
     """Consecutive rows to show; `folded` is the number of rows left out before them."""
 
     rows: Sequence[Row]
     folded: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowSide(FrozenValue):
+@frozen
+class RowSide:
     """One side of a row: its line number from 1, its printable text and the spans that changed."""
 
     number: int

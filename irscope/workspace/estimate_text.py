@@ -8,13 +8,12 @@ The estimates of two variants for the same problem: what makes one slower, as a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import Evidence
 from irscope.findings.finding import Finding, FindingCause, Severity, effect
 from irscope.model import Launch, UserError, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import microseconds_text
 
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ _EQUAL = 0.05
 _NO_CAUSES = ("tail", "launch overhead")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class EstimateLine(FrozenValue):
+@frozen
+class EstimateLine:
     """A sentence, or a term: its name, time and bar, and in `detail` the numbers that the time comes from.
 
     `evidence` are the lines of code that show them.
@@ -136,8 +135,8 @@ def bar_text(share: float, width: int) -> str:
     return (_FULL * (eighths // 8) + part).ljust(width)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PairEstimates(FrozenValue):
+@frozen
+class PairEstimates:
     """The estimates of A and B for the first problem that both were launched for.
 
     `problem` is its text ("M=4096, N=4096"). `a` and `b` are the estimates.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from irscope.facts.fact import Facts, FactValue, status_of, value_named, value_of
 from irscope.facts.registry import CHOSEN, CODE, LAUNCHABLE, MS, MS_KEY
 from irscope.model import UserError, Variant
-from irscope.model.records import FrozenValue, grouped
+from irscope.model.records import frozen, grouped
 from irscope.model.text import pluralize
 from irscope.workspace.capture_comparison import (
     FAILURE,
@@ -54,8 +54,8 @@ _NO_COMMON_TARGET = "The captures have no target in common: variants were matche
 _NO_COUNTERPART = "no counterpart"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Condition(FrozenValue):
+@frozen
+class Condition:
     """One condition as written; `comparisons` is empty if it is one of WORDS."""
 
     text: str
@@ -119,7 +119,7 @@ def unknown_facts(condition: Condition, facts: Facts) -> Sequence[str]:
     return [name for name in condition.facts if value_named(facts, name) is None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GatePair:
     """A variant of NEW (`b`), its counterpart in OLD (`a`), and how they differ; either can be missing."""
 
@@ -135,7 +135,7 @@ class GatePair:
         return existing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Violation:
     """A condition that is true for a pair. `name` is the variant's short name; `text` has the values."""
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 from irscope.store.capture_file import CaptureOverview, FoundWriter, find_writer
 from irscope.store.connection import sidecars
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _RESUMING = ("compile", "run")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Growth(FrozenValue):
+@frozen
+class Growth:
     """The other process that writes, or wrote, the capture; None if it is complete."""
 
     writer: FoundWriter | None = None

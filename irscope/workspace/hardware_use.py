@@ -7,19 +7,18 @@ would be "only better".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from irscope.facts.fact import FactKind, Facts, FactValue, value_of
 from irscope.facts.registry import ASYNC_COPIES, MATRIX, PIPELINE_DEPTH, WARP_SPECIALIZATION
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 _NONE = "none"
 # How much of a block's work one matrix instruction does: that of a block, of four warps, of one warp.
 _MATRIX_LEVELS = (("tcgen05", 3), ("wgmma", 2))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class HardwareUse(FrozenValue):
+@frozen
+class HardwareUse:
     """A fact whose text says whether a variant uses a unit or a technique, and how important that is.
 
     `levels` maps a value to a number per independent use, such as loads and stores; 0 means not used.

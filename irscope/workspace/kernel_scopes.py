@@ -8,19 +8,18 @@ The installed plug-ins and what they add, for `irscope doctor`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irscope.model import Kernel, Variant
 from irscope.model.files import relative_file
 from irscope.model.plugins import GROUPS, Plugin, loaded_object, plugins
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 from irscope.model.text import one_line
 from irscope.targets import Backend, all_backends
 from irscope.targets.frontends import Frontend, all_frontends
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Scope(FrozenValue):
+@frozen_with_dict
+class Scope:
     """A kernel and a target; None: all of them."""
 
     kernel: str | None = None
@@ -36,8 +35,8 @@ class Scope(FrozenValue):
         return one_line(self.kernel if self.target is None else f"{self.kernel} {self.target}")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ScopeCount(FrozenValue):
+@frozen_with_dict
+class ScopeCount:
     """A scope, and how many variants it has: in all, and failed."""
 
     scope: Scope

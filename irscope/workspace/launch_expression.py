@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from irscope.model.integer_values import (
     encoded_integers,
     made_integers,
 )
+from irscope.model.records import frozen
 from irscope.model.text import clipped, split_entries
 from irscope.store import CaptureWriter
 from irscope.workspace.workspace import Workspace
@@ -55,7 +56,7 @@ _TORCH_NAMES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Written:
     """An expression, and its text; for a file, the integers in it."""
 
@@ -94,7 +95,7 @@ class _Lengths(ast.NodeTransformer):
         return node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaunchExpression:
     """A launch as the user wrote it: the grid, and the values of arguments and other names."""
 

@@ -16,7 +16,7 @@ from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.rules import RULES
 from irscope.model import UserError, Variant
 from irscope.model.files import python_files
-from irscope.model.records import varying_keys
+from irscope.model.records import frozen, varying_keys
 from irscope.workspace.problem_sizes import problems
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class LintResult:
         return lint_source(text, file, frozenset(rule.name for rule in RULES))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LintSettings:
     """`[tool.irscope.lint]` of a pyproject.toml: the rules to select (empty: all) and to ignore."""
 

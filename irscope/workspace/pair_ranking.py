@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from irscope.facts.fact import Facts, number_of, status_of, value_of
@@ -12,7 +11,7 @@ from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.findings.finding import PairContext, Severity, effect
 from irscope.findings.registry import findings
 from irscope.model import Variant, format_value
-from irscope.model.records import FrozenValue, RowMaker, grouped, varying_keys
+from irscope.model.records import RowMaker, frozen_with_dict, grouped, varying_keys
 
 # If no two differ in only one value, all pairs of this many variants, the first, are candidates.
 _MOST_COMPARED = 40
@@ -23,8 +22,8 @@ VariantPair = tuple[Variant, Variant]
 _FactsById = Mapping[int, Facts]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Candidate(FrozenValue):
+@frozen_with_dict
+class _Candidate:
     """A pair, the names of the values in which it differs, and the weight of its findings."""
 
     pair: VariantPair

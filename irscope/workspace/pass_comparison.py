@@ -32,6 +32,7 @@ from irscope.findings.passes import (
 from irscope.languages.document import Document
 from irscope.languages.language import Language
 from irscope.model import UserError, Variant
+from irscope.model.records import frozen
 from irscope.targets import backend_of
 from irscope.targets.cuda import ptxas_functions
 from irscope.workspace.comparison import Comparison
@@ -101,7 +102,7 @@ class PassLine:
         return wanted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassChange:
     """The changes of a pass, or the differences of A and B after it (`between`).
 
@@ -116,7 +117,7 @@ class PassChange:
     after: Document | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassDifference:
     """One way in which two variants differ, and what the first such passes did: lines for A and for B.
 
@@ -256,7 +257,7 @@ class PassReport:
     differences: Sequence[PassDifference] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperationEvent:
     """A pass that created or changed an operation, and the operation's text after it."""
 
@@ -353,7 +354,7 @@ def _recorded_steps(workspace: Workspace, variant: Variant) -> list[PassStep]:
 _MOST = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LlvmReport:
     """LLVM's passes of a variant in order, numbered from 1.
 

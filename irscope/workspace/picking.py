@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.model import Benchmark, Launch, UserError, Variant
+from irscope.model.records import frozen
 from irscope.model.text import microseconds_text, one_line, pluralize
 from irscope.workspace.launch_expression import LaunchExpression, parse_launch
 from irscope.workspace.problem_sizes import Problem, by_kernel, problems, requested_problem
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CalibratedConstant:
     """A constant of the model before and after a calibration."""
 
@@ -162,7 +163,7 @@ NO_LAUNCHES = (
 Report = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A config for a problem.
 

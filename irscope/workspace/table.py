@@ -17,7 +17,7 @@ from irscope.facts.duplicates import StageReuse, stage_reuse
 from irscope.facts.fact import ESTIMATE, ESTIMATE_KEY, FactKind, FactValue
 from irscope.facts.occupancy import IMPROVED_BY_SPILLS
 from irscope.model import Status, Target, Value, Variant, format_value
-from irscope.model.records import FrozenValue, grouped
+from irscope.model.records import frozen, grouped
 from irscope.model.text import natural_key, one_line, pluralize
 from irscope.workspace.fact_table import FactTable
 
@@ -112,8 +112,8 @@ def _setting_text(value: ColumnValue) -> str:
     return "None" if value == "None" else format_value(value)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BestValues(FrozenValue):
+@frozen
+class BestValues:
     """The best value of a fact among the variants of one problem; None if there is nothing to choose.
 
     `marks` maps the best and the worst value to `best` and `worst`, if few variants have it. `excluded` are

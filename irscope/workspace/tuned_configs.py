@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
-from irscope.model.records import grouped
+from irscope.model.records import frozen, grouped
 from irscope.model.text import clipped, one_line, split_entries
 from irscope.workspace.launch_expression import (
     LaunchExpression,
@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.()+-]*")
 _MOST_LETTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileKind:
     """A kind of file: the sizes that name it, the types that it may be for ("": none), and what it needs."""
 
@@ -68,7 +68,7 @@ MOE = FileKind(
 PRODUCT = FileKind("a block-scaled product", ("N", "K"), ("fp8_w8a8", "int8_w8a8"), blocks=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServingSystem:
     """A system that loads such files. `optional` are keys that a config may have, `devices` its own names.
 
@@ -99,7 +99,7 @@ SGLANG = ServingSystem("sglang", ("USE_TMA",), {}, ", ", "configs/triton_{triton
 SYSTEMS = {system.name: system for system in (VLLM, SGLANG)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TunedSize:
     """The config for one number of rows: its values by the system's names, and the launches it was chosen by.
 
@@ -114,7 +114,7 @@ class TunedSize:
     next: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TunedFile:
     """A file of a serving system: its path in the folder of the export, and a config per size."""
 

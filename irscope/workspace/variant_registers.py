@@ -6,7 +6,7 @@ The inputs of a kernel that are fixed when it is compiled, and the values that a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import number_of
@@ -15,6 +15,7 @@ from irscope.facts.registry import REGISTERS
 from irscope.findings.cache_key import CacheKeyInput, cache_key_inputs, has_key
 from irscope.findings.cache_key_diff import value_text
 from irscope.model import OPTION_NAMES, UserError, Variant
+from irscope.model.records import frozen
 from irscope.model.text import natural_key
 from irscope.targets import all_backends, backend_of, backend_with_assembly, backend_with_machine_code
 
@@ -60,7 +61,7 @@ def _best_stage(workspace: Workspace, variant: Variant) -> str:
 CONSTEXPR, ARGUMENT, OPTION = "constexpr", "argument", "option"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileTimeInput:
     """One or several inputs of equal values.
 

@@ -19,6 +19,7 @@ from irscope.facts.occupancy import TENSOR_MEMORY_COLUMNS, spills
 from irscope.facts.registry import LIMITER, OCCUPANCY, REGISTERS, SHARED, STACK, TENSOR_MEMORY, THREADS
 from irscope.findings.finding import Finding
 from irscope.model import Launch, UserError, Value, Variant
+from irscope.model.records import frozen
 from irscope.model.text import one_line, pluralize
 from irscope.targets import MAX_THREADS_PER_BLOCK, Device, device_of
 from irscope.workspace.launch_expression import parse_launch
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resource:
     """A resource of a thread or block.
 
@@ -94,7 +95,7 @@ MOST_POINTS = 3
 NO_LAUNCH = 'no launch is known; give one, such as "grid=(cdiv(M, BLOCK_M),), M=4096"'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyPoint:
     """One thing that matters: a sentence, and where it shows.
 
@@ -117,7 +118,7 @@ class KeyPoint:
         return f"{self.evidence.stage} {self.evidence.line + 1}" if self.evidence else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remedy:
     """Something to try, and the reason.
 

@@ -26,13 +26,14 @@ from irscope.compiling.messages import SourcesRequest, SweepRequest
 from irscope.compiling.pool import JobQueue, OnStage, Stop, Worker
 from irscope.model import Failure, UserError
 from irscope.model.errors import print_note
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cluster:
     """Where a sweep is compiled: the address of a Dask scheduler, or its client. `note` takes lines."""
 

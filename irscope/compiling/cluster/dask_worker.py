@@ -28,6 +28,7 @@ from irscope.compiling.messages import SourcesRequest
 from irscope.compiling.pool import Stop, Worker, run_jobs, spawn
 from irscope.model import UserError
 from irscope.model.errors import error_line
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -169,14 +170,14 @@ _AT_ONCE = 16
 _TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accepted:
     """The worker at this address compiles as this machine does."""
 
     address: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnusableWorker:
     """The worker at this address cannot be used; `problem` is a line that names it and says why."""
 

@@ -8,7 +8,6 @@ from asyncio import CancelledError
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from irscope.compiling.job import Job, Outcome
 from irscope.compiling.pool import Stop
 from irscope.model import UserError
 from irscope.model.errors import error_line
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -35,7 +35,7 @@ _FETCHING = 4
 _END_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FinishedJob:
     """A job, by the number that `submit` returned, and its outcome."""
 
@@ -44,7 +44,7 @@ class FinishedJob:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """A job that was not compiled: its worker ended, or Dask reported an error."""
 

@@ -6,11 +6,12 @@ import os
 import pickle
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from irscope.compiling.python_files import copy_path
 from irscope.model import Target
+from irscope.model.records import frozen
 
 # The variables that Triton and LLVM read, but for names of files: those differ between machines.
 _PREFIXES = ("TRITON", "LLVM", "MLIR", "PTXAS", "NVPTX", "AMDGCN", "DISABLE_", "ENABLE_")
@@ -18,7 +19,7 @@ _NAMES_OF_FILES = ("_PATH", "_DIR", "_HOME", "_DUMP", "_SO", "_BIN")
 _FILE = "shipment.pickle"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shipment:
     """The files of a sweep by their absolute paths here, and how they are compiled.
 

@@ -12,7 +12,7 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from irscope.compiling.toolchain.rebuild import CompilerDiagnostic, PassEdits, R
 from irscope.compiling.toolchain.rebuild_child import STAGE_MARK
 from irscope.model import Config, SourceFunction, Target, UserError, Value, Variant
 from irscope.model.files import check_regular
+from irscope.model.records import frozen
 from irscope.model.stage import gluon_stage
 from irscope.model.text import printable
 from irscope.model.variant import EDIT, ENVIRONMENT, Edit, edit_to_json, environment_components
@@ -47,7 +48,7 @@ _KERNELS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltFile:
     """The build of a stage file: a variant with its kernel and versions."""
 
@@ -144,7 +145,7 @@ ReadStage = Callable[[str], bytes | None]
 _NOT_INHERITED = ("hash", EDIT)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EditRequest:
     """A build that starts at `stage` with `text` (None: the original's), with passes left out or replaced.
 
@@ -162,7 +163,7 @@ class EditRequest:
     seconds: float = 600.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltVariant:
     """The variant of an edit before it is stored, its versions, and what the compiler reported."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,14 @@ from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.compiling.toolchain.replay import ReplayedTensor, argument_object
 from irscope.model import Launch, UserError, Variant
 from irscope.model.config import torch_name
+from irscope.model.records import frozen
 from irscope.targets import backend_of
 
 # The content of a stage of a variant; None if it does not have it.
 ReadStage = Callable[[Variant, str], bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaunchComparison:
     """Both launched with the same arguments.
 

@@ -7,13 +7,13 @@ pipeline makes the same machine code of a module and of its text, and the cache 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.model import UserError
+from irscope.model.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceText:
     """The module that a source generates, as text, with what Triton's cache needs of the source.
 

@@ -19,7 +19,6 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -27,6 +26,7 @@ from typing import Any
 from irscope.compiling.toolchain.pass_instrumentation import RunStage, compiler_modules
 from irscope.compiling.toolchain.patching import patched
 from irscope.model import UserError
+from irscope.model.records import frozen
 
 # The stage that allocates, and the pass in it before which everything is allocated.
 LLVM_STAGE = "llir"
@@ -36,7 +36,7 @@ _TO_LLVM = "add_to_llvmir"
 _LAST_ALLOCATION = "add_allocate_tensor_memory"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allocation:
     """The resources of one block of a kernel: bytes of `shared` memory, columns of `tensor_memory`, `warps`.
 

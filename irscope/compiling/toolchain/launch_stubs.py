@@ -21,7 +21,7 @@ import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -29,13 +29,14 @@ from typing import Any
 
 from irscope.compiling.processes.run_tool import call_in_process
 from irscope.compiling.toolchain.patching import patched
+from irscope.model.records import frozen
 
 # The calls of libcuda in driver.c and in the launchers.
 _CUDA_FUNCTION = re.compile(r"\bcu[A-Z]\w+(?=\s*\()")
 _DRIVERS = {"cuda": "triton.backends.nvidia.driver", "hip": "triton.backends.amd.driver"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Launcher:
     """A signature to launch: Triton's types by parameter, and the metadata that the launcher depends on.
 
@@ -48,7 +49,7 @@ class Launcher:
     warp_size: int = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltStub:
     """A shared object in the cache; see `warming.manifest.WarmStub`. `problem` says why it is not there."""
 
@@ -61,7 +62,7 @@ class BuiltStub:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StubRequest:
     """A build of stubs: the cache folder, the backends, the launchers, and where production has the drivers.
 
@@ -77,7 +78,7 @@ class StubRequest:
     lookup: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Source:
     """A C source as Triton's driver gives it to the compiler, and one key under which it looks it up."""
 

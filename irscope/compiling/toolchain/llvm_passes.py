@@ -17,6 +17,7 @@ from typing import IO, Any
 from irscope.compiling.toolchain.rebuild import rebuild
 from irscope.compiling.toolchain.rebuild_child import STAGE_MARK
 from irscope.model import Target
+from irscope.model.records import frozen
 
 # Dumps of every pass, of the whole module even after passes over a loop.
 VARIABLES = {
@@ -51,7 +52,7 @@ _NOT_INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LlvmPass:
     """One pass of LLVM over the kernel.
 

@@ -7,15 +7,15 @@ import platform
 import subprocess
 import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from irscope.compiling.processes.run_tool import call_in_process
+from irscope.model.records import frozen
 from irscope.targets import parse_target
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalKeys:
     """The parts of Triton's keys that this machine determines.
 

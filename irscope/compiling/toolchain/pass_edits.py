@@ -27,6 +27,7 @@ from irscope.compiling.toolchain.pass_instrumentation import (
     with_names,
 )
 from irscope.compiling.toolchain.patching import patched
+from irscope.model.records import frozen
 from irscope.model.stage import pass_name
 
 _ENTRY = re.compile(r"\s*([\w-]+(?:\(.*\))?(?:\{[^{}]*\})?)\s*(?:,|$)")
@@ -52,7 +53,7 @@ class AppliedEdits:
         return not left_out
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Named:
     """A pass that a backend adds, and what MLIR calls it with its options."""
 

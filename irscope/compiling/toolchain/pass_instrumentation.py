@@ -24,6 +24,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from irscope.compiling.toolchain.patching import patched, variable_set
+from irscope.model.records import frozen
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.store.encoding import Blob, pack
 from irscope.store.new_variant import NewPass
@@ -70,7 +71,7 @@ def split_coalescing_output(text: str) -> tuple[str, str]:
 _LIBTRITON = "triton._C.libtriton"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddedPass:
     """A call of libtriton that added a pass, without the pass manager; called with one, it adds the pass."""
 

@@ -25,6 +25,7 @@ from irscope.compiling.constexpr_values import plain_value
 from irscope.compiling.kernels import source_function
 from irscope.compiling.toolchain.patching import patched
 from irscope.model import Config, Tuning, UserError, format_value
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 from irscope.model.tuning_pin import Pin, source_digest
 
@@ -35,7 +36,7 @@ _VERSION = re.compile(r"\b\d+(?:\.\d+)+")
 _DRIVER_FILES = (("/proc/driver/nvidia/version", _VERSION), ("/sys/module/amdgpu/version", _VERSION))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AutotuneFile:
     """A file of Triton's cache: its folder and name in the cache, and its text."""
 

@@ -20,14 +20,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from irscope.model.records import frozen
 
 LOG = logging.getLogger("irscope")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TritonCompilation:
     """Triton (of this `version`) compiled `source` in `seconds`, or loaded it from its cache (`hit`).
 
@@ -45,7 +46,7 @@ class TritonCompilation:
     error: BaseException | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TritonBenchmark:
     """An autotuner measured one config for `key`: the values of `names`, then element types.
 
@@ -61,7 +62,7 @@ class TritonBenchmark:
     has_hooks: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TritonBuild:
     """Triton built the extension module `name` with the C compiler."""
 

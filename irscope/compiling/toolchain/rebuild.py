@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +26,7 @@ from irscope.compiling.toolchain.rebuild_child import CURRENT, REQUEST, RESULT, 
 from irscope.languages.document import Location
 from irscope.languages.mlir.locations import parse_location, strip_location
 from irscope.model import Target, UserError
+from irscope.model.records import frozen
 from irscope.targets import backend_of, stage_named
 
 _SEVERITY = r"(?P<severity>error|warning|note)"
@@ -57,7 +58,7 @@ _SENTENCE = re.compile(r"[A-Z][\w ][^{}%#]*")
 _LONGEST = 10_000  # characters of a line: messages are shorter, dumps of operations need not be
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompilerDiagnostic:
     """One message of the compiler.
 
@@ -176,7 +177,7 @@ def _is_input(file: str, stage: str) -> bool:
 _OUTPUT_LIMIT = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassEdits:
     """Changes of the pass pipelines.
 
@@ -191,7 +192,7 @@ class PassEdits:
         return bool(self.skip or self.replace)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rebuilt:
     """The stages below the given one, by name, and what the compiler reported.
 
@@ -303,7 +304,7 @@ def _with_lines(error: RebuildError, child: _Child, text: str) -> RebuildError:
     return error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Child:
     """The process that rebuilds: its request but for the text, and how it is started."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from irscope.model import Kernel, Variant
+from irscope.model.records import frozen
 from irscope.model.text import one_line, pluralize
 from irscope.workspace.kernel_scopes import kernel_place
 
@@ -15,7 +16,7 @@ ERROR, WARNING = "error", "warning"
 _MAX_LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CiRule:
     """A kind of problem. `code` ("IRS401") and `name` never change; `help` says what to do about it."""
 
@@ -25,7 +26,7 @@ class CiRule:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CiProblem:
     """One problem: of a kernel on one target, or of a line of a file.
 
@@ -73,7 +74,7 @@ class CiReport:
         return bool(self.problems or self.errors)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantProblem:
     """A condition or expectation that fails for one variant: `name` is its short name, `text` the values."""
 

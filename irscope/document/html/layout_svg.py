@@ -7,9 +7,9 @@ that is part of a page, which may be dark, has the page's background and color o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
+from irscope.model.records import frozen
 from irscope.model.text import one_line
 from irscope.workspace import Grid
 
@@ -30,7 +30,7 @@ _GAP = 28
 _MAX_CELLS = 8192
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paper:
     """The colors outside of cells: the background ("" for the page's), text, labels, and empty cells."""
 

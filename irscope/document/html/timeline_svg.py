@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from irscope.document.html.layout_svg import (
@@ -24,6 +23,7 @@ from irscope.document.timeline_content import (
     tracks,
 )
 from irscope.model.kernel_timeline import KernelTimeline, Span, SpanKind
+from irscope.model.records import frozen
 from irscope.workspace.charts import axis_scale
 from irscope.workspace.timeline_text import lane_sentences, timeline_texts
 
@@ -44,7 +44,7 @@ _CRITICAL = "#c00000"
 _WAIT = "#c9ccd1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Page:
     """Where cycles are: from `left` on, in pixels of `cycles` each. `label`: the texts of the picture."""
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -32,8 +31,8 @@ _STYLES = {
 Piece = tuple[str, str]  # text and the name of its style, "" for none
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Paint(FrozenValue):
+@frozen
+class Paint:
     """How to style: `attributes` on a terminal, `color` too unless NO_COLOR is set."""
 
     attributes: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from irscope.interpreting.bits.hashes import Hashes
 from irscope.interpreting.bits.products import Chain
 from irscope.interpreting.runtime_values import Array, RuntimeValue
 from irscope.interpreting.stage_program import Type
+from irscope.model.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HashNote:
     """How a hash came about.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.hashes import Hashes
 from irscope.interpreting.stage_program import Op, StageProgram, Type, UnansweredError
+from irscope.model.records import frozen
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class DotRule:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chain:
     """Products that are added to an accumulator one after another: hashes of the rows of A and columns of B.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +40,7 @@ from irscope.interpreting.events.hazards import (
 )
 from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue
 from irscope.interpreting.stage_program import Op
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from irscope.interpreting.events.event_recorder import RecordedEvent, RecordedThread
@@ -238,7 +238,7 @@ def _overlap(a: Buffer, b: Buffer) -> bool:
     return contiguous or bool(np.shares_memory(a.data, b.data))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopStep:
     """What a thread does in each pass of its loop, and how many bytes it copies.
 

@@ -22,6 +22,7 @@ from irscope.interpreting.runtime_values import Buffer, Item, RuntimeValue, size
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, UnansweredError
 from irscope.languages.document import Location
 from irscope.model.kernel_timeline import Lane, SpanKind, without_slot
+from irscope.model.records import frozen
 
 _NUMBER, _LARGEST_NUMBER, _LATER_PROGRAM = 256, 1 << 14, 8
 _MOST_TRIES, _MOST_ITERATIONS = 2, 32
@@ -76,7 +77,7 @@ class _Origin:
     empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventRecording:
     """The events of a stage by thread, how many iterations its data have, and the hazards among them.
 

@@ -19,7 +19,6 @@ only do harm together, and no single one is at fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from irscope.jobs.bisect.compiling import CompiledVariant
@@ -27,6 +26,7 @@ from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.interruption import threads
 from irscope.jobs.bisect.layer_swap import Cut, Mixer
 from irscope.jobs.versions.environments import Environment
+from irscope.model.records import frozen
 from irscope.model.text import clipped, one_line
 from irscope.targets import CUDA, backend_of
 
@@ -34,7 +34,7 @@ from irscope.targets import CUDA, backend_of
 _MOST_OF_IT = 2 / 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepRange:
     """The steps between two cuts (indices, `first` < `last`) in which `share` of the change happens."""
 
@@ -43,7 +43,7 @@ class StepRange:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Located:
     """The span of steps in which both directions say that the value changes.
 
@@ -110,7 +110,7 @@ _MAX_PROBLEM = 200
 _TOLERANCE = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     """One end of a bisection: the toolchain, the variant as it compiled it, and what was read from that."""
 
@@ -119,7 +119,7 @@ class Endpoint:
     reading: Reading
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """The two ends between which something got worse, and what is read from builds."""
 
@@ -132,7 +132,7 @@ class Pair:
         return self.criterion.badness(reading, self.good.reading, self.bad.reading)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mixed:
     """The reading of a mixed build: the value as text and its badness, or why it has none."""
 
@@ -142,7 +142,7 @@ class Mixed:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CutResult:
     """A cut and both directions: the good side's text built by the bad side (`good_to_bad`), and the reverse.
 
@@ -155,7 +155,7 @@ class CutResult:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayerResult:
     """The layers that may be at fault, in order, and the evidence; `located.reason` says why there is none.
 

@@ -26,6 +26,7 @@ from irscope.jobs.repository import Repository, checkouts
 from irscope.jobs.versions.environments import Environment
 from irscope.languages.language import parse
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.targets import stage_named
 
 # Stages that are made by running passes, which can be searched one by one.
@@ -39,7 +40,7 @@ _CUDA = re.compile(r"Build cuda_(\d+\.\d+)\.r")
 Report = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionReading:
     """A version, the tools it has, and what was read; `problem` says why nothing was."""
 

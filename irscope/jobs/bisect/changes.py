@@ -21,6 +21,7 @@ from irscope.jobs.bisect.pass_search import PassResult, PassSearch
 from irscope.languages.document import Document
 from irscope.languages.language import parse
 from irscope.model import Kernel, SourceFunction, UserError, Variant, format_value
+from irscope.model.records import frozen
 from irscope.model.text import base_name
 from irscope.targets import stages_for
 
@@ -29,7 +30,7 @@ _MOST_PYTHON = 5
 _MOST_LINES = 60_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PythonPlace:
     """A line of the kernel's file, its text, and how many changed operations come from it."""
 
@@ -132,7 +133,7 @@ def _places(diff: StageDiff, row: Row) -> Iterator[SourcePlace]:
 _MOST = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceEdit:
     """One edit: the function, the line after it (before it if the statement is gone), and what changed."""
 

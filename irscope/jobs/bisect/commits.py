@@ -16,13 +16,14 @@ from irscope.jobs.bisect.toolchains import choose, planned_subjects
 from irscope.jobs.repository import Commit, Repository
 from irscope.jobs.versions.environments import Environment
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 
 # A commit is bad if its value is nearer to that of the bad end.
 _HALF = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitReading:
     """A commit that was tested: what was read, or why it was skipped."""
 
@@ -47,7 +48,7 @@ class CommitSearch:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitRequest:
     """A bisection of commits: `range` is GOOD..BAD, `request` names the kernel's file in the user's tree."""
 

@@ -16,7 +16,6 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import get_ident
@@ -30,6 +29,7 @@ from irscope.findings.passes import PassModule, PassStep
 from irscope.jobs.versions.environments import Environment
 from irscope.languages.document import Document
 from irscope.model import Argument, Config, Target, Toolchain, UserError, Variant
+from irscope.model.records import frozen
 from irscope.store import CaptureWriter
 from irscope.targets import is_source_stage, stages_of
 from irscope.workspace import Workspace
@@ -172,7 +172,7 @@ _MAYBE_PASSING = ("exited", "timeout")
 _FORMAT = f"2 {irscope.__version__}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """The variant that is bisected: a kernel of a file with one specialization, config and target."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.facts.registry import facts_named
 from irscope.model import Status, UserError
+from irscope.model.records import frozen
 from irscope.workspace.conditions import ALIASES, FactComparison, parse_expectation, unmet
 
 # Facts of the machine that compiles and of measurements: they are no property of the code.
 _NOT_OF_CODE = ("seconds", "ms", "ms_key", "chosen")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """The criterion's value for one compiled variant.
 
@@ -27,7 +27,7 @@ class Reading:
     value: FactValue
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Criterion:
     """A fact (`kind`), or an expectation (`comparisons`, written as `text`) that a good variant meets."""
 

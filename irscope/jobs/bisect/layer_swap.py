@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from irscope.findings.passes import PassStep
 from irscope.jobs.bisect.compiling import COMMAND, CompiledVariant, KeptResults, digest_of, opened
 from irscope.jobs.versions.environments import Environment
 from irscope.model import Failure, Toolchain, Variant
+from irscope.model.records import frozen
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.model.variant import OPTION_VARIABLES
 from irscope.store import CaptureWriter, NewVariant
@@ -26,7 +27,7 @@ _OF_THE_SIDE = frozenset([*OPTION_VARIABLES, *VARIABLE_OPTIONS.values()])
 _PLAIN_BARRIER = re.compile(r"\bnvvm\.barrier(?=\s*(?:loc\(|$))", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """A change of sides within a build: `text` is handed over, and `stage` is the stage that it counts as.
 
@@ -40,7 +41,7 @@ class Cut:
     skip: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mixer:
     """Builds and keeps mixed variants; `seconds` is the time limit per build."""
 

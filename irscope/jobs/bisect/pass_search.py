@@ -8,13 +8,13 @@ which the value changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from irscope.findings.passes import PassStep, aligned_steps
 from irscope.jobs.bisect.attribution import SOURCE_CUT, Endpoint, Mixed, Pair, StepRange, control, mixed
 from irscope.jobs.bisect.compiling import CompiledVariant
 from irscope.jobs.bisect.interruption import threads
 from irscope.jobs.bisect.layer_swap import Cut, Mixer, named_passes, numbered
+from irscope.model.records import frozen
 
 CODE_GENERATOR = "the code generator, before the first pass"
 OPTIMIZER = "the translation to LLVM IR and LLVM's optimizer"
@@ -22,7 +22,7 @@ OPTIMIZER = "the translation to LLVM IR and LLVM's optimizer"
 _HALF = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassTest:
     """A change of sides after the pass `after`, the `number`th boundary of the stage.
 
@@ -35,7 +35,7 @@ class PassTest:
     result: Mixed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassResult:
     """The pass at fault (None: unknown, see `reason`), the candidates, and the tests in order.
 
@@ -49,7 +49,7 @@ class PassResult:
     options: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Boundary:
     """A place between passes: how many passes of each side came before, and the name of the last."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from irscope.jobs.bisect.compiling import KeptResults, Subject, digest_of, plan_
 from irscope.jobs.versions.environments import SUPPORTED, Environment, own_triton, prepare
 from irscope.jobs.versions.packages import Report
 from irscope.model import Kernel, SourceFunction, Toolchain, UserError, Variant
+from irscope.model.records import frozen
 from irscope.model.variant import Target
 from irscope.store import find_variant, variant_names
 from irscope.store.encoding import (
@@ -33,7 +34,7 @@ from irscope.store.encoding import (
 _RANGE = re.compile(r"(.*?[^/.])\.\.([^.].*|\.\.?/.*)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SideOptions:
     """Options of the two ends of a bisection besides their versions: ptxas and environment variables."""
 

@@ -28,6 +28,7 @@ from irscope.compiling.toolchain.requested_config import (
 )
 from irscope.compiling.worker import failure_of
 from irscope.model import Config, Failure, Launch, UserError, Variant
+from irscope.model.records import frozen
 from irscope.recording.launch_records import described, integer_values
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _same(value: SourceText | Failure) -> SourceText | Failure:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CandidateJob(Job):
     """One candidate of an autotuner: allocates its memory or, if `launch` is given, compiles it.
 
@@ -186,7 +187,7 @@ class CandidateJob(Job):
     bits: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drop:
     """Why a config is dropped: the kind, and a line. `failure` is the kind of a failed compilation."""
 
@@ -195,7 +196,7 @@ class Drop:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompiledCandidate:
     """A compiled candidate: the variant, its facts (`facts.measure.to_json`), and the estimated time.
 

@@ -21,7 +21,7 @@ from irscope.facts.registry import INSTRUCTIONS, REGISTERS, SHARED, SPILLS
 from irscope.jobs.repository import Commit
 from irscope.model import UserError, Variant
 from irscope.model.files import check_regular, write_output
-from irscope.model.records import grouped
+from irscope.model.records import frozen, grouped
 from irscope.model.text import one_line, pluralize
 from irscope.workspace.capture_comparison import CaptureComparison, change_text, compare_captures
 from irscope.workspace.workspace import Workspace
@@ -30,7 +30,7 @@ NAME, CAPTURES = "history.json", "captures"
 SCHEMA = "irscope.history/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A commit compiled with one Triton.
 
@@ -216,7 +216,7 @@ class Trends:
         return f"{counts}; {targets or 'no target'}; triton {tritons or 'none'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Point:
     """A kernel at a commit: the largest value of each fact, and how many variants there are, and failed."""
 

@@ -29,13 +29,13 @@ import tempfile
 import venv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from irscope.compiling.processes.child_process import module_command
 from irscope.compiling.processes.run_tool import run_tool
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.model.text import clipped, one_line
 
 # Called with a line for the user before something that takes seconds.
@@ -63,7 +63,7 @@ class VersionUnavailable(UserError):  # noqa: N818 - a state of the machine, not
     """A version of Triton or ptxas cannot be had here: one line that says why, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Requirement:
     """A package to install, such as `triton==3.7.1`, and a file of it that shows that it is complete.
 
@@ -238,7 +238,7 @@ def _pth_lines(package: Path) -> list[str]:
 ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstalledPackage:
     """A package in the user's cache folder: `triton` or `ptxas`, its version, its folder."""
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,11 @@ from irscope.jobs.warm.check_process import VARIABLE
 from irscope.jobs.warm.expecting import ColdStart
 from irscope.jobs.warm.manifest import read_manifest
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.recording.subprocesses import startup_path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProgramCheck:
     """The result of a check: the program's exit code, 128 + N if signal N ended it, and its cold starts.
 

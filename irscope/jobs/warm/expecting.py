@@ -13,7 +13,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +21,7 @@ from typing import Literal
 from irscope.compiling.toolchain.patching import variable_set
 from irscope.compiling.toolchain.process_hooks import LOG, cache_folder, observe, stop_observing
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.model.text import one_line, pluralize
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ _KINDS: dict[Kind, tuple[str, str, bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColdStart:
     """One compilation, tuning run, build of a stub or graph that the warm folder did not save.
 

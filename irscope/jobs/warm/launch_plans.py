@@ -12,7 +12,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from irscope.compiling.toolchain.patching import variable_set
 from irscope.facts.fact import Fact, change_text
 from irscope.facts.measure import measure
 from irscope.model import Argument, Config, Target, UserError, Variant
-from irscope.model.records import FrozenValue, grouped
+from irscope.model.records import frozen, grouped
 from irscope.model.text import pluralize
 from irscope.model.tuning_pin import Pin
 from irscope.store import CaptureReader, CaptureWriter
@@ -40,16 +40,16 @@ PLANNER = "irscope.recording.warm_plan"
 _NO_PRICE = frozenset(["seconds", "ms", "code"])
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Compilation(FrozenValue):
+@frozen
+class Compilation:
     """A compilation of a kernel: the specialization and the config."""
 
     specialization: tuple[Argument, ...]
     config: Config
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Fragmentation(FrozenValue):
+@frozen
+class Fragmentation:
     """The saving if Triton did not specialize on `arguments`: `without` instead of `total` compilations.
 
     `group` are compilations that would then be one: `generic`.
@@ -161,7 +161,7 @@ def fragmentation_text(fragmentation: Fragmentation, changes: Mapping[str, tuple
     return f"{saving}, at this price for {name} ({config}): {'; '.join(texts)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelLaunches:
     """A kernel of a file with its recorded launches on one target, and what to vary of them."""
 
@@ -172,7 +172,7 @@ class KernelLaunches:
     axes: tuple[Axis, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WarmOptions:
     """How to build a warm folder.
 
@@ -218,7 +218,7 @@ class WarmOptions:
             yield f"{name} has pins, but no input launches it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelPlan:
     """The compilations of one kernel on one target; `fragments` are arguments that multiply them."""
 
@@ -236,7 +236,7 @@ class KernelPlan:
         yield from (f"  {note}" for note in self.warm.plan.notes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompiledLaunches:
     """The result: plans, and the variants in the capture that was written.
 

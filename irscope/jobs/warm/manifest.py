@@ -16,7 +16,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from irscope.compiling.toolchain.launch_stubs import Launcher
 from irscope.jobs.warm import cache_folder
 from irscope.model import UserError, Variant
 from irscope.model.files import check_regular
+from irscope.model.records import frozen
 from irscope.store import CaptureReader
 from irscope.targets import backend_of, parse_target
 
@@ -39,7 +40,7 @@ FileName = str
 TargetName = str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HashedFunction:
     """A function of which Triton's key has the text: `digest` is the sha256 (hex) of its lines."""
 
@@ -49,7 +50,7 @@ class HashedFunction:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WarmEntry:
     """A kernel's entry in Triton's cache.
 
@@ -74,7 +75,7 @@ class WarmEntry:
     inputs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WarmStub:
     """A shared object that Triton builds with the C compiler at first use, and the entries that have it.
 
@@ -91,7 +92,7 @@ class WarmStub:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """The content of a warm folder and the machine that built it.
 

@@ -20,7 +20,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from irscope.compiling.launch_grid import LaunchCase, parse_axes
 from irscope.jobs.warm.launch_plans import KernelLaunches
 from irscope.model import UserError, format_value, parse_argument
 from irscope.model.files import check_regular
+from irscope.model.records import frozen
 from irscope.model.text import printable
 from irscope.targets import parse_target
 
@@ -54,7 +54,7 @@ def key_value(name: str) -> str:
     return name if _BARE.fullmatch(name) else text_value(name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyKind:
     """What the value of a key must be: in words, and as a test. A key without a default is needed."""
 

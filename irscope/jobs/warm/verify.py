@@ -12,7 +12,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from irscope.jobs.warm.manifest import (
     text_digest,
 )
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.model.text import pluralize, printable
 from irscope.model.variant import ENVIRONMENT, OPTION, variable_value
 from irscope.targets import backend_of, parse_target
@@ -106,7 +106,7 @@ _MACHINE_OPTIONS = ("arch", "enable_fp_fusion", "debug", "instrumentation_mode",
 _RELEASE = re.compile(r"\bV(\d+\.\d+\.\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComponentCheck:
     """One component: its state, what the folder and this machine have, and what to do if they differ."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from irscope.model import (
@@ -21,6 +21,7 @@ from irscope.model import (
     Value,
     parse_value,
 )
+from irscope.model.records import frozen
 from irscope.model.variant import CHECKS, ENVIRONMENT, OPTION, OPTION_VARIABLES
 from irscope.recording.importers.find_source import (
     KernelHeader,
@@ -39,7 +40,7 @@ SUFFIX = ".autotune.json"
 _OWN_NAMES = frozenset(["arange", "cache"])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timing:
     """One measured config: every value that the autotuner set, and its times in ms."""
 
@@ -49,7 +50,7 @@ class Timing:
     p80: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AutotuneResult:
     """The measurements of one kernel for one tuning key."""
 
@@ -137,7 +138,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Za-z0-9]+)+")
 _MAX_RANGES = 6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportedCompilation:
     """A variant and its kernel; `key` is the producer's key of the compilation."""
 
@@ -148,7 +149,7 @@ class ImportedCompilation:
     new: NewVariant
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkippedEntry:
     """An entry that could not be imported, and the reason."""
 
@@ -160,7 +161,7 @@ class SkippedEntry:
 Found: TypeAlias = ImportedCompilation | SkippedEntry | AutotuneResult
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RawCompilation:
     """The data that a reader found about one compilation.
 

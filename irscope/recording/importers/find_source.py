@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.model import Argument, SourceFunction
+from irscope.model.records import frozen
 from irscope.recording.importers.untrusted import BadEntryError, clean, read_file
 
 _FUNCTION = re.compile(r'^ *tt\.func public @(?:"([^"\n]*)"|([\w.$-]+))\(([^\n]*)$', re.MULTILINE)
@@ -36,7 +36,7 @@ _MAX_SIGNATURE = 1 << 20
 _MAX_PYTHON_BYTES = 8 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourcePosition:
     """A position in a Python file; lines count from 1, columns from 0 or 1 (by Triton's version)."""
 
@@ -45,7 +45,7 @@ class SourcePosition:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelHeader:
     """The IR's description of its kernel.
 
@@ -147,7 +147,7 @@ def _unescaped(text: str) -> str:
     return clean(content.decode("utf-8", "replace"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RangeCall:
     """A call `tl.arange(..., NAME)`: from `begin` to before `end`, each (line, column from 0)."""
 
@@ -156,7 +156,7 @@ class RangeCall:
     end: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PythonFunction:
     """A function in a Python file.
 

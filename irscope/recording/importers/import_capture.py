@@ -12,6 +12,7 @@ from pathlib import Path
 import irscope
 from irscope.model import Benchmark, Config, UserError, Variant
 from irscope.model.files import check_regular
+from irscope.model.records import frozen
 from irscope.recording.importers.compilation import (
     SUFFIX,
     AutotuneResult,
@@ -42,7 +43,7 @@ _SHORT_KEY = 8
 _AHEAD = 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportSource:
     """Something to import: its kind, and its parts (entry folders or traces)."""
 

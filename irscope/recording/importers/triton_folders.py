@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irscope.compiling.toolchain.triton_cache import SIDECAR, parse_sidecar
 from irscope.model import UserError
+from irscope.model.records import frozen
 from irscope.recording.importers.compilation import (
     SUFFIX,
     RawCompilation,
@@ -51,7 +51,7 @@ DUMP_KEY = "source, types and constants"
 _TARGET = re.compile(rb'ttg\.target = "(\w{1,20}):([\w:+-]{1,60})"')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntryFolder:
     """A folder of a cache or dump, and the names of its regular files."""
 
