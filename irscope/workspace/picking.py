@@ -154,8 +154,7 @@ def _error(measured: Measurements, device: DeviceRates, values: Mapping[str, flo
 
 # The kinds of `Choice.reason` that irscope.estimating does not know.
 SLOWER, NOT_LAUNCHED = "slower", "not launched"
-# Fewer measured configs say nothing about a ranking.
-_LEAST_FOR_CORRELATION = 3
+_LEAST_FOR_CORRELATION = 3  # fewer measured configs say nothing about a ranking
 NO_LAUNCHES = (
     "{path}: no launches were recorded; say how the kernel is launched: "
     '--launch "grid=(cdiv(M, BLOCK_M),), M=4096"'

@@ -230,8 +230,7 @@ class EventRecorder:
         self._arrivals: list[tuple[Op, PhaseBarrier, int, int]] = []
         self._origins: dict[int, _Origin] = {}
         self._counts: Counter[tuple[Location | int | None, int, str]] = Counter()
-        # The iteration of what a slot contains.
-        self._filled: dict[tuple[int, str], int] = {}
+        self._filled: dict[tuple[int, str], int] = {}  # the iteration of what a slot contains
         self._operands: Sequence[Item] = ()
         self._bits = 0  # those of events, not of phases
 
