@@ -44,7 +44,7 @@ SCREENS = {
     "failed": Shown(("shift+tab", "G", "b")),
     "search": Shown(("3", "slash", *"arith", "enter")),
     "table": Shown(("shift+tab", "l", "s", "F", *"warps<8", "enter")),
-    "source": Shown(("3", "S", "slash", *"group_dot %", "enter"), captures.traced),
+    "source": Shown(("3", "slash", *"group_dot %", "enter", "S"), captures.traced),
     "explain": Shown(("3", "e"), captures.traced),
     "chart": Shown(("C", "l")),
     "why": Shown(("W", "j", "j"), captures.traced),

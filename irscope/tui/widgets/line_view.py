@@ -290,7 +290,11 @@ class LineView(ScrollView, Styled, can_focus=True):
         top = self.scroll_offset.y
         below = min(index + 2, max(self.line_count() - 1, 0))
         if index < top + 2 or self._first_before(below, self.page_lines) > top:
-            self._scroll(self._first_before(index, self.page_lines // 3 + 1))
+            self.center(index)
+
+    def center(self, index: int) -> None:
+        """Scrolls so that line `index` is a third down the panel."""
+        self._scroll(self._first_before(index, self.page_lines // 3 + 1))
 
     @property
     def page_lines(self) -> int:

@@ -61,6 +61,11 @@ class SourceView(ItemView[str]):
         self.heading = f"{'A→B':>{_COUNTS - 1}}  Python, and its number of operations in {stage}"
         self.show(python.texts)
 
+    def on_resize(self) -> None:
+        """Scroll to the cursor again: lines have other heights, and at first it moves before the layout."""
+        self.lines_changed()
+        self.center(self.cursor)
+
     def highlight(self, lines: Collection[int], cursor: int) -> None:
         """Highlights lines (from 0) and moves the cursor."""
         for line in {*lines} ^ {*self._highlighted}:
