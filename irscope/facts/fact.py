@@ -79,13 +79,13 @@ def _unmeasured(_: VariantArtifacts) -> Measured:
 class FactKind:
     """Defines a fact: a column of the table.
 
-    `name` is its name in --sort and JSON, `title` a short heading (`titles`: where a backend's differs, by
-    backend), `label` its name in a sentence, `unit` what a value counts ("" for text). `description` is a
-    sentence about it. `better` is the direction that is good: "low", "high", or "" if neither is. `weight`
-    is how much a doubling matters in findings (0: not compared). `format` makes text of a value, `measure`
-    measures it. `backend` is the one whose variants have the fact (None: all). A column in which every
-    value is `absent` is hidden (None: never). `place` is where the app's table has the column: -1 just
-    before the stage that differs, 1 just after it, 0 with the rest.
+    `name` is its name in --sort and JSON, `title` a short heading, `titles` are those of backends that have
+    words of their own, `label` its name in a sentence, `unit` what a value counts ("" for text).
+    `description` is a sentence about it. `better` is the direction that is good: "low", "high", or "" if
+    neither is. `weight` is how much a doubling matters in findings (0: not compared). `format` makes text of
+    a value, `measure` measures it. `backend` is the one whose variants have the fact (None: all). A column in
+    which every value is `absent` is hidden (None: never). `place` is where the app's table has the column: -1
+    just before the stage that differs, 1 just after it, 0 with the rest.
     With `in_state`, the column `state` shows the fact instead of a column of its own.
     """
 
