@@ -425,14 +425,23 @@ class GroupReplay(Replay):
 class PartitionReplay(GroupReplay):
     """The pace of partitions with loops of their own, of which each waits for what others have done."""
 
-    # The instructions for which a wait waits, and of how many passes ago; when they did each.
-    needs: Mapping[int, Sequence[tuple[int, int]]]
-    ended: Mapping[int, list[float]]
+    def __init__(
+        self,
+        code: MachineInstructions,
+        runs: MachineRuns,
+        given: ReplayInput,
+        needs: Mapping[int, Sequence[tuple[int, int]]],
+    ) -> None:
+        """`needs` are the instructions for which each wait waits, and of how many passes ago."""
+        super().__init__(code, runs, given)
+        self._needs = needs
+        # When each instruction that is waited for ended, pass by pass.
+        self._ended: dict[int, list[float]] = defaultdict(list)
 
     def _needed(self, group: _WarpGroup) -> list[tuple[list[float], int]]:
         passed = len(group.ends)
-        needs = self.needs.get(group.position, ())
-        return [(self.ended[at], passed - ago) for at, ago in needs if passed >= ago]
+        needs = self._needs.get(group.position, ())
+        return [(self._ended[at], passed - ago) for at, ago in needs if passed >= ago]
 
     def _is_blocked(self, group: _WarpGroup) -> bool:
         return any(len(ends) <= number for ends, number in self._needed(group))
@@ -441,10 +450,10 @@ class PartitionReplay(GroupReplay):
         group.state.tensor_copies.extend(ends[number] for ends, number in self._needed(group))
         super()._issue(at, group)
         if self._roles[at] == _SYNC and group.first:
-            self.ended[at].append(group.issued)
+            self._ended[at].append(group.issued)
 
     def _copied(self, at: int, group: _WarpGroup) -> None:
-        self.ended[at].append(group.state.tensor_copies.pop())
+        self._ended[at].append(group.state.tensor_copies.pop())
 
 
 def partitions_pace(
@@ -471,9 +480,8 @@ def partitions_pace(
         own = range(max(1, warps // 4))
         groups += [_WarpGroup(not number, _State(units=units), loop, loop.start) for number in own]
     each = sum(at in products for at in inside) // max(1, waits)
-    replay = PartitionReplay(code, runs, ReplayInput(products, 4, transfers, {}, len(needs), max(1, each)))
-    replay.needs, replay.ended = needs, defaultdict(list)
-    return replay.pace_of(groups, PASSES, memory)
+    given = ReplayInput(products, 4, transfers, {}, len(needs), max(1, each))
+    return PartitionReplay(code, runs, given, needs).pace_of(groups, PASSES, memory)
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:

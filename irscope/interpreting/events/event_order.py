@@ -255,7 +255,11 @@ def loop_passes(threads: Sequence[RecordedThread]) -> list[tuple[int, list[LoopS
     ends: dict[int, tuple[int, int, int]] = {}
     middles: list[tuple[int, int, dict[int, RecordedEvent]]] = []
     for thread in threads:
-        events = [event for event in thread.events if event.kind in _STEPS[not event.barrier :]]
+        events = [
+            event
+            for event in thread.events
+            if event.kind in _STEPS and (event.barrier or event.kind != "wait")
+        ]
         counts = Counter(map(_place, events))
         often = max(counts.values(), default=0)
         # A guard may skip the first pass.
