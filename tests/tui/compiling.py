@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from textual.css.query import NoMatches
 from textual.pilot import Pilot
 
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
@@ -79,8 +81,14 @@ class Script:
 
 
 async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
-    """Waits until something is true and drawn."""
+    """Waits until something is true and drawn; a widget that is not mounted yet is not true."""
+
+    def is_true() -> bool:
+        with contextlib.suppress(NoMatches):
+            return bool(true())
+        return False
+
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not true():
+        while not is_true():
             await asyncio.sleep(0.01)
         await pilot.pause()

@@ -67,6 +67,15 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
         await settled(pilot)
 
 
+async def typed(pilot: Pilot[None], *keys: str) -> None:
+    """Presses keys while something compiles, and waits until each had its effect."""
+    await pilot.press(*keys)
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        while pilot.app.is_running and not app_of(pilot).input.is_idle:
+            await asyncio.sleep(0.001)
+    await pilot.pause()
+
+
 def app_of(pilot: Pilot[None]) -> IrscopeApp:
     assert isinstance(pilot.app, IrscopeApp)
     return pilot.app

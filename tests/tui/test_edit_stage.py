@@ -18,7 +18,7 @@ from irscope.workspace import Workspace
 from irscope.workspace.live import Added, EditRejected, Publish, VariantFinished
 from irscope.workspace.what_if import StageEdit
 from tests.tui.compiling import until
-from tests.tui.driving import settled, tab
+from tests.tui.driving import settled, tab, typed
 from tests.tui.test_what_if import Compiler, labels, messages
 
 SIZE = (120, 40)
@@ -50,9 +50,9 @@ def app(matmul: Path, builder: Builder, monkeypatch: pytest.MonkeyPatch) -> Irsc
 async def edit(pilot: Pilot[None], monkeypatch: pytest.MonkeyPatch, editor: str) -> None:
     monkeypatch.setenv("EDITOR", editor)
     stage = pilot.app.screen.pair.stages.index("ttgir") + 1
-    await pilot.press(str(stage))
+    await typed(pilot, str(stage))
     await until(pilot, lambda: tab(pilot) == "ttgir")
-    await pilot.press("A")
+    await typed(pilot, "A")
 
 
 async def test_the_edited_stage_of_b_is_built_and_compared(
@@ -94,13 +94,13 @@ async def test_a_rejected_edit_can_be_edited_again_at_its_line(
         vi.write_text(f"#!/bin/sh\necho $1 > {tmp_path}/line\nsed -i s/num-worps/num-warps/ $2\n")
         vi.chmod(0o755)
         monkeypatch.setenv("EDITOR", str(vi))
-        await pilot.press("e")
+        await typed(pilot, "e")
         await until(pilot, lambda: len(builder.edits) == 2)
         assert (tmp_path / "line").read_text() == "+7\n"
         assert "num-worps" not in builder.edits[1].text
         builder.publish(EditRejected(builder.edits[1], ("again",), None))
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
-        await pilot.press("escape")
+        await typed(pilot, "escape")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         assert len(builder.edits) == 2
 
@@ -117,8 +117,8 @@ async def test_nothing_is_built_without_a_change(
         ):
             await edit(pilot, monkeypatch, editor)
             await until(pilot, lambda message=message: message in messages(app))
-        await pilot.press("1")  # the Python source
+        await typed(pilot, "1")  # the Python source
         await until(pilot, lambda: tab(pilot) == "python")
-        await pilot.press("A")
+        await typed(pilot, "A")
         await until(pilot, lambda: "Nothing can be built from python" in messages(app))
         assert not builder.edits

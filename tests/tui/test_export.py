@@ -21,7 +21,7 @@ from irscope.tui.widgets.findings_view import FindingsView
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.compiling import until
-from tests.tui.driving import drawn, press, settled, texts
+from tests.tui.driving import drawn, press, settled, texts, typed
 
 WIDE = (160, 50)
 RIGHT = captures.stage("matmul_kernel", captures.LARGE, "ttgir").decode()
@@ -30,17 +30,16 @@ LEFT = captures.stage("matmul_kernel", captures.SMALL, "ttgir").decode()
 
 async def answer(pilot: Pilot[None], text: str) -> None:
     """Replaces the default in the prompt."""
-    await pilot.pause()
-    assert isinstance(pilot.app.screen, PromptScreen)
+    await until(pilot, lambda: isinstance(pilot.app.screen, PromptScreen) and pilot.app.screen.query(Input))
     pilot.app.screen.query_one(Input).value = text
-    await pilot.press("enter")
+    await typed(pilot, "enter")
     await settled(pilot)
 
 
 async def ask(pilot: Pilot[None], key: str, text: str) -> None:
     """Presses a key that opens a prompt, and answers."""
     await settled(pilot)
-    await pilot.press(key)
+    await typed(pilot, key)
     await answer(pilot, text)
 
 
@@ -76,14 +75,14 @@ async def test_save_never_overwrites(app: IrscopeApp, tmp_path: Path) -> None:
         await ask(pilot, "w", str(path))
         assert path.read_text() == RIGHT
         path.write_text("mine")
-        await pilot.press("w")
+        await typed(pilot, "w")
         await until(pilot, lambda: field(app) == "matmul_kernel-2.ttgir")
         app.screen.query_one(Input).value = str(path)
-        await pilot.press("enter")
+        await typed(pilot, "enter")
         await until(pilot, lambda: field(app) == str(path) and "already exists" in messages(app))
-        await pilot.press(*"no/such", "enter")  # what is typed replaces the path
+        await typed(pilot, *"no/such", "enter")  # what is typed replaces the path
         await until(pilot, lambda: field(app) == "no/such" and "No such file" in messages(app))
-        await pilot.press("home", *"X", "escape")
+        await typed(pilot, "home", *"X", "escape")
         await settled(pilot)
         assert field(app) == ""
         assert path.read_text() == "mine"
@@ -99,9 +98,9 @@ async def test_the_name_of_a_saved_stage_is_free(
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3")
         for name in ("matmul_kernel-2.ttgir", "matmul_kernel-2.2.ttgir", "matmul_kernel-2.3.ttgir"):
-            await pilot.press("w")
+            await typed(pilot, "w")
             await until(pilot, lambda name=name: field(app) == name)
-            await pilot.press("enter")
+            await typed(pilot, "enter")
             await until(pilot, lambda name=name: f"Saved {name}" in messages(app))
     assert len(list(folder.iterdir())) == 3
     assert {path.read_text() for path in folder.iterdir()} == {RIGHT}

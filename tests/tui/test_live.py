@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from irscope.model import Failure
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
+from irscope.tui.controllers import live_updates
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen, OptionsArea
 from irscope.tui.widgets.bars import StageTabs, StatusLine, TitleBar
@@ -21,7 +22,7 @@ from irscope.workspace import Workspace
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, apply_events
 from tests.tui import captures
 from tests.tui.compiling import TEXT, Script, until
-from tests.tui.driving import drawn, press, settled, tab, texts
+from tests.tui.driving import drawn, press, settled, tab, texts, typed
 
 WIDE = (160, 50)
 SMALL = {kind: captures.stage("matmul_kernel", captures.SMALL, kind) for kind in ("ttir", "ttgir", "ptx")}
@@ -67,9 +68,9 @@ async def test_opens_before_there_is_a_plan(app: IrscopeApp, script: Script) -> 
         await until(pilot, lambda: script.asked == 1)
         assert isinstance(app.screen, OpeningScreen)
         assert "matmul.py::matmul_kernel" in app.export_screenshot()
-        await pilot.press("r")
+        await typed(pilot, "r")
         assert script.asked == 1  # it is not answered yet
-        await pilot.press("q")
+        await typed(pilot, "q")
         await pilot.pause()
         assert not app.is_running
 
@@ -79,7 +80,7 @@ async def test_a_refused_request_can_be_fixed(app: IrscopeApp, script: Script) -
         await until(pilot, lambda: script.asked == 1)
         script.publish(Refused("matmul.py: SyntaxError: [b]invalid[/b] syntax\x1b[2J"))
         await until(pilot, lambda: "[b]invalid[/b]" in app.export_screenshot().replace("&#160;", " "))
-        await pilot.press("r")
+        await typed(pilot, "r")
         assert script.asked == 2
         kernel = script.kernel()
         script.publish(Planned(kernel, script.variants(kernel, 64), ("every config is compiled",)))
@@ -143,10 +144,9 @@ async def test_early_stages_are_shown_while_others_compile(app: IrscopeApp, scri
 async def test_the_choices_of_the_user_stay(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         variants = await planned(pilot, script, 64, 128, 96, 32)
-        await pilot.press("shift+tab", "j", "j", "a", "G", "b", "l", "s", "F", *"block_m>40", "enter")
-        await pilot.pause()
-        await pilot.press("tab", "tab", "1", "shift+tab", "shift+tab")  # past the filter
-        await pilot.pause()
+        await typed(pilot, "shift+tab", "j", "j", "a", "G", "b", "l", "s", "F", *"block_m>40", "enter")
+        await until(pilot, lambda: len(table(app).order) == 3)
+        await typed(pilot, "tab", "tab", "1", "shift+tab", "shift+tab")  # past the filter
         view = table(app)
         assert [variant.id for variant in view.order] == [1, 3, 2]
         cursor = view.current
@@ -170,7 +170,7 @@ async def test_the_text_being_read_stays(app: IrscopeApp, script: Script) -> Non
         first, second = await planned(pilot, script, 64, 128)
         script.publish(Started(1), StageMade(1, "ttir", SMALL["ttir"]))
         await until(pilot, lambda: tab(pilot) == "ttir")
-        await pilot.press("j", "j", "j")
+        await typed(pilot, "j", "j", "j")
         place = texts(pilot).place
         script.compile(first, SMALL)
         script.compile(second, LARGE)
@@ -186,7 +186,7 @@ async def test_after_an_edit_the_old_and_new_variants_are_compared(app: IrscopeA
             script.compile(variant, SMALL if variant.id == 1 else LARGE)
         script.publish(Ended())
         await press(pilot, "1")
-        await pilot.press("r")
+        await typed(pilot, "r")
         assert script.asked == 2
         edited = script.kernel(TEXT.replace("pid)", "pid + 1)"))
         _, new = variants = script.variants(edited, 64, 128, first=3)
@@ -214,7 +214,7 @@ async def test_after_a_failed_edit_the_last_compiled_variant_is_a(app: IrscopeAp
         script.publish(Ended())
         await settled(pilot)
         for id_, text in ((2, "wrong"), (3, "right")):
-            await pilot.press("r")
+            await typed(pilot, "r")
             kernel = script.kernel(text)
             (variant,) = script.variants(kernel, 64, first=id_)
             script.publish(Planned(kernel, (variant,)))
@@ -232,7 +232,7 @@ async def test_a_new_plan_drops_unfinished_variants(app: IrscopeApp, script: Scr
         script.compile(first, SMALL)
         script.publish(Started(2))
         await until(pilot, lambda: "compiling" in rows(app)[1])
-        await pilot.press("r")
+        await typed(pilot, "r")
         edited = script.kernel("edited")
         script.publish(Planned(edited, script.variants(edited, 64, first=2)))
         await until(pilot, lambda: len(rows(app)) == 2)
@@ -252,10 +252,10 @@ async def test_missing_options_are_asked_for_with_guesses(app: IrscopeApp, scrip
         assert line.value == '--signature "*fp16:16" --config BLOCK=1024'
         assert line.size.height == 1
         script.rejected = "unrecognized arguments: q"
-        await pilot.press("q", "enter")  # a letter, not the key that quits
+        await typed(pilot, "q", "enter")  # a letter, not the key that quits
         assert "unrecognized" in app.export_screenshot()
         script.rejected = ""
-        await pilot.press("backspace", "8", "enter")
+        await typed(pilot, "backspace", "8", "enter")
         await until(pilot, lambda: script.asked == 2)
         assert script.options == ['--signature "*fp16:16" --config BLOCK=10248']
         assert not line.display
@@ -278,7 +278,7 @@ async def test_escape_leaves_the_line_of_options(app: IrscopeApp, script: Script
         await until(pilot, lambda: script.asked == 1)
         script.publish(Refused("k needs a type for each of x", "--signature i32"))
         await until(pilot, lambda: app.screen.query_one(OptionsArea).has_focus)
-        await pilot.press("escape", "q")
+        await typed(pilot, "escape", "q")
         await pilot.pause()
         assert not app.is_running
 
@@ -293,16 +293,19 @@ async def test_nothing_changes_if_there_is_nothing_to_compile(
         script.publish(Ended())
         await settled(pilot)
         before = drawn(table(app)), drawn(texts(pilot))
-        await pilot.press("r")
+        await typed(pilot, "r")
         script.publish(answer)
         message = answer.message if isinstance(answer, Unchanged) else answer.problem
         await until(pilot, lambda: message in messages(app))
         assert (drawn(table(app)), drawn(texts(pilot))) == before
-        await pilot.press("r")
+        await typed(pilot, "r")
         assert script.asked == 3
 
 
-async def test_new_variants_of_a_growing_capture_are_loaded(matmul: Path) -> None:
+async def test_new_variants_of_a_growing_capture_are_loaded(
+    matmul: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_updates, "_INTERVAL", 1000.0)  # only the key loads them
     app = IrscopeApp(Workspace(matmul))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")

@@ -98,7 +98,7 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
 async def type_values(pilot: Pilot[None], text: str) -> None:
     """Opens the prompt on B and answers it."""
     await press(pilot, "plus")
-    await until(pilot, lambda: isinstance(pilot.app.screen, PromptScreen))
+    await until(pilot, lambda: isinstance(pilot.app.screen, PromptScreen) and pilot.app.screen.query("Input"))
     pilot.app.screen.query_one("Input").value = text
     await press(pilot, "enter")
 
@@ -132,6 +132,7 @@ async def test_another_file_may_be_named(app: IrscopeApp, compiler: Compiler, tm
         await press(pilot, "y")
         assert isinstance(app.screen, ConfirmScreen) and not compiler.asked
         await press(pilot, "o")
+        await until(pilot, lambda: app.screen.query_one("Input"))
         app.screen.query_one("Input").value = "moved.py"
         await press(pilot, "enter")
         await until(pilot, lambda: "matmul_kernel in it differs from the captured one" in labels(app))
@@ -142,7 +143,7 @@ async def test_another_file_may_be_named(app: IrscopeApp, compiler: Compiler, tm
 async def test_what_is_typed_after_an_error_replaces_the_text(app: IrscopeApp, compiler: Compiler) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await type_values(pilot, "num_stage=4")
-        assert "did you mean num_stages?" in messages(app)
+        await until(pilot, lambda: "did you mean num_stages?" in messages(app))
         assert isinstance(app.screen, PromptScreen)
         assert app.screen.query_one("Input").value == "num_stage=4"
         await press(pilot, *"num_stages=5", "enter")
