@@ -17,7 +17,7 @@ import enum
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from irscope.diff.line_map import NO_LINES, LineMap
@@ -48,7 +48,8 @@ class Change(enum.Flag):
     TEXT = enum.auto()
     MOVED = enum.auto()
 
-    @property
+    # There are a few hundred combinations and many rows: each member computes these once.
+    @cached_property
     def structural(self) -> bool:
         """Return True for a real change: more than shapes, constants, order, lines outside of operations."""
         return bool(self & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT | Change.MOVED))
@@ -63,7 +64,7 @@ class Change(enum.Flag):
         """Return the names of the kinds of change that it consists of: "shape", "layout", ..."""
         return [str(kind.name).lower() for kind in Change if kind in self]
 
-    @property
+    @cached_property
     def mark(self) -> str:
         """Return a character for the gutter that shows a change without color: + - > ~ or a blank."""
         if self & Change.ADDED:

@@ -17,7 +17,6 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import overload
 
 from irscope.model.records import frozen, frozen_with_dict
@@ -65,7 +64,7 @@ class Lines(Sequence[str]):
         return self.text[self._starts[lines.start] : self._starts[lines.stop] - 1]
 
     def __iter__(self) -> Iterator[str]:
-        return (self.text[start : end - 1] for start, end in pairwise(self._starts))
+        return each_line(self.text)
 
 
 def each_line(text: str) -> Iterator[str]:

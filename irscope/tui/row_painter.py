@@ -35,6 +35,8 @@ _ABSENT = "\u2571"  # a light diagonal: this side has no line
 SHARES = 12
 _HOT = "\u2503"  # a heavy vertical line: in the hot loop
 
+_TINTS = {"+": "row--added", "-": "row--removed"}
+
 STYLE_CLASSES = (
     "row--removed", "row--added", "row--changed-left", "row--changed-right",
     "row--fold", "row--absent", "span--left", "span--right", "match", "gutter",
@@ -242,7 +244,8 @@ class RowPainter:
         if self.columns.gauge:
             pressure = self.marks[half.right].pressure
             segments += minimap.segments(pressure, half.line, at_cursor, base, self.styles, part)
-        return fitted(segments, width, base)
+        # The parts take the whole width, unless there is no room for the text.
+        return segments if room > 1 else fitted(segments, width, base)
 
     def _gutter(self, half: _Half, numbers: str, mark: str, base: Style, part: int) -> list[Segment]:
         """Draw the line number, whether the line is in the hot loop, and the mark."""
@@ -296,10 +299,8 @@ class RowPainter:
 
     def _tinted(self, change: Change, right: bool) -> Style:
         """Return the background of a row; real changes, which are few, are tinted."""
-        if change & Change.ADDED:
-            return self.styles.style("row--added")
-        if change & Change.REMOVED:
-            return self.styles.style("row--removed")
+        if change.mark in _TINTS:
+            return self.styles.style(_TINTS[change.mark])
         if change.structural:
             return self.styles.style("row--changed-right" if right else "row--changed-left")
         return self.base

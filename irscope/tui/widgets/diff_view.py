@@ -9,6 +9,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
+from textual.cache import LRUCache
 from textual.geometry import Region
 from textual.strip import Strip
 
@@ -30,6 +31,8 @@ _FOOTER_FROM, _TWO_FROM = 6, 20
 _PYTHON_FROM = 56
 # And from which on it also has their shares of what runs.
 _SHARES_FROM = 78
+# How many drawn lines are kept: many pages, but not all of a long stage.
+_STRIPS = 2000
 
 
 class DiffView(PageView):
@@ -64,7 +67,7 @@ class DiffView(PageView):
         self._panned = False
         self._wrapped = False
         self._located = False
-        self._strips: dict[tuple[int, int, bool, str, tuple[bool, bool]], Strip] = {}
+        self._strips: LRUCache[tuple[object, ...], Strip] = LRUCache(_STRIPS)
         # The state that the painter of the lines was made for, and the painter.
         self._known_painter: tuple[tuple[object, ...], RowPainter] | None = None
         self._marks = (NO_MARKS, NO_MARKS)
@@ -262,6 +265,14 @@ class DiffView(PageView):
         left_segments = [*fitted([Segment(left, style)], half, style), Segment("│", style)]
         return Strip([*left_segments, *fitted([Segment(right, style)], width - half - 1, style)], width)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the lines of a region; Textual would copy and filter each again, for borders and effects."""
+        strips = [self.render_line(y) for y in crop.line_range]
+        background = self.background_colors[1]
+        for line_filter in self.get_line_filters():
+            strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        return [strip.crop(*crop.column_span) for strip in strips]
+
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` and its part of the minimap; cached until something changes."""
         screen_line, page = y - HEADING, self.page_lines
@@ -269,10 +280,11 @@ class DiffView(PageView):
             return super().render_line(y)
         cells = self._map_cells(screen_line, page)
         index, part = self._place_at(screen_line) or (-1, 0)
-        key = (index, part, index == self.cursor, cells, self._highlight_of(index))
+        width = self.area.width
+        key = (index, part, index == self.cursor, cells, self._highlight_of(index), width)
         strip = self._strips.get(key)
         if strip is None:
-            base, width = self.base, self.area.width
+            base = self.base
             segments = [Segment(" " * self._text_width, base)]
             if index >= 0:
                 segments = self._painter().paint(self._layout[index], index == self.cursor, part)
