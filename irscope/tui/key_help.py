@@ -185,10 +185,12 @@ def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str,
     if active is not None:
         return "" if active.enabled else reason(app, active.binding.action)
     pressed = character if character and character.isprintable() else key
-    for binding in (binding for group in sections() for binding in group.bindings):
-        if any(mapped.key == key for mapped in Binding.make_bindings([as_mapped(binding, keymap)])):
-            meaning = binding.tooltip.partition(";")[0].lower()
-            return f"{pressed} ({meaning}) does nothing here; ? lists the keys"
+    for group in sections():
+        place = group.title.replace("In ", ", but in ") if group.title.startswith("In ") else ""
+        for binding in group.bindings:
+            if any(mapped.key == key for mapped in Binding.make_bindings([as_mapped(binding, keymap)])):
+                meaning = binding.tooltip.partition(";")[0]
+                return f"{pressed} ({meaning}) does nothing here{place}; ? lists the keys"
     return f"{pressed} does nothing; ? lists the keys" if len(pressed) == 1 else ""
 
 
