@@ -402,11 +402,6 @@ class TableModel:
         return self.facts.problem(variant)
 
     @property
-    def duplicates_folded(self) -> int:
-        """Return how many variants are folded into the row of an equal one."""
-        return len(self.matching) - len(self.rows)
-
-    @property
     def count_text(self) -> str:
         """Return how many variants are shown of how many: `3 of 10 match warps=8  matmul_kernel cuda:90`."""
         parts = []
@@ -414,8 +409,8 @@ class TableModel:
             parts.append(f"{len(self.matching):,} of {len(self._scoped):,} match {self.query}")
         if self.scope != Scope():
             parts.append(f"{self.scope}: {len(self._scoped):,} of {len(self.all):,} variants")
-        if self.duplicates_folded:
-            parts.append(f"{self.duplicates_folded:,} equal folded")
+        if folded := len(self.matching) - len(self.rows):
+            parts.append(f"{folded:,} equal folded")
         return ", ".join(parts)
 
     @property

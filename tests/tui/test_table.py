@@ -246,3 +246,12 @@ def test_frequent_values_are_not_marked() -> None:
 def test_a_variant_that_cannot_be_launched_is_not_the_best() -> None:
     assert mark([32, 64, 128], 32, failed=1) == ""
     assert mark([32, 64, 128], 64, failed=1) == "best"
+
+
+async def test_a_row_that_ends_at_the_edge_has_no_ellipsis(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        heading, first, second, *_ = drawn(app.screen.query_one(VariantTable)).split("\n")
+        assert heading.endswith("Loop instr>")
+        assert first.endswith(" 69")
+        assert "…" not in first + second

@@ -135,9 +135,10 @@ class StageTabs(Bar):
 
         The first tabs are dropped if the active one would not fit.
         """
-        tabs = [self._label(number, stage, False) for number, stage in enumerate(self.stages, 1)]
-        if _width(tabs) > width:
-            tabs = [self._label(number, stage, True) for number, stage in enumerate(self.stages, 1)]
+        for short in (False, True):
+            tabs = [self._label(number, stage, short) for number, stage in enumerate(self.stages, 1)]
+            if _width(tabs) <= width:
+                break
         active_index = self.stages.index(self.active) if self.active in self.stages else 0
         first = 0
         while first < active_index and _width(tabs[first : active_index + 1]) > width:
@@ -148,7 +149,7 @@ class StageTabs(Bar):
         note = self.notes.get(stage, "")
         differs = bool(note) and note not in ("=", *_OPEN)
         if short and differs and stage != self.active:
-            note = "~"
+            note = note.removesuffix(" only") if note[0] in "AB" else "~"
         style = "tab--active" if stage == self.active else "tab--differs" if differs else "tab"
         text = f" {number} {stage} {note} " if note else f" {number} {stage} "
         return Label(text, style, f"screen.run('stage({number})')")
