@@ -90,7 +90,7 @@ async def test_a_key_that_does_nothing_says_so(app: IrscopeApp) -> None:
         await press(pilot, "p", "F", "C", "[")
         assert (
             said(pilot)[0]
-            == "No passes were recorded; compile with --passes, or irscope CAPTURE in a terminal can"
+            == "No passes were recorded; compile with --passes, or open the capture in a terminal"
         )
         assert said(pilot)[1] == (
             "F (Filter: words in a row, or registers>128) does nothing here, but in the table of variants; "

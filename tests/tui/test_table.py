@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from irscope.tui.table_model import columns, matching
 from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import FactTable, Scope, Workspace
+from irscope.workspace import FactTable, Scope, TableColumn, Workspace
 from irscope.workspace.growth import InProgress
 from irscope.workspace.table import TableSection
 from tests.tui import captures
@@ -167,6 +168,11 @@ REGISTERS = FactKind("registers", "regs", "registers", "low", "Registers of a th
 OCCUPANCY = FactKind("occupancy", "occ", "fraction", "high", "Share of warps in flight")
 
 
+def columns_of(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactTable) -> list[TableColumn]:
+    """Return the columns without ages, differences and classes of bits."""
+    return columns(variants, kinds, facts, InProgress(), lambda _: "", lambda some: [""] * len(some), {})
+
+
 @pytest.fixture
 def table() -> TableSection:
     facts = FactTable()
@@ -176,7 +182,7 @@ def table() -> TableSection:
         facts.add(
             variants[-1], {"registers": Fact(REGISTERS, registers), "occupancy": Fact(OCCUPANCY, 1 / number)}
         )
-    return TableSection(variants, facts, columns(variants, [REGISTERS, OCCUPANCY], facts, InProgress()))
+    return TableSection(variants, facts, columns_of(variants, [REGISTERS, OCCUPANCY], facts))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +233,7 @@ def mark(values: list[float | None], value: float, better: str = "low", failed: 
     for one, own in zip(variants, values, strict=True):
         status = cannot_launch("too much") if one.id == failed else OK
         facts.add(one, {"stack": Fact(kind, own), "launchable": Fact(launch, status)})
-    section = TableSection(variants, facts, columns(variants, [kind], facts, InProgress()))
+    section = TableSection(variants, facts, columns_of(variants, [kind], facts))
     return section.cell(section.fact_columns[0], variants[values.index(value)]).mark
 
 

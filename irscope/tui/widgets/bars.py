@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.binding import ActiveBinding, Binding
+from textual.binding import ActiveBinding
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
@@ -227,16 +227,16 @@ class KeyHints(Bar):
             rest = []
         last = rest[-_LAST:]
         ordered = [*own[:_OWN], *rest[:-_LAST], *own[_OWN:]]
-        hints = [self._hint(active.binding, active.enabled) for active in ordered]
-        ends = [self._hint(active.binding, active.enabled) for active in last]
+        hints, ends = list(map(self._hint, ordered)), list(map(self._hint, last))
         while hints and sum(len(label.text) for hint in (*hints, *ends) for label in hint) > width:
             del hints[-1]
         return [label for hint in (*hints, *ends) for label in hint]
 
-    def _hint(self, binding: Binding, enabled: bool) -> tuple[Label, Label]:
+    def _hint(self, active: ActiveBinding) -> tuple[Label, Label]:
+        binding = active.binding
         press = f"app.simulate_key('{binding.key}')"
-        key = Label(f" {self.app.get_key_display(binding)}", "key" if enabled else "hint--off", press)
-        return key, Label(f" {binding.description} ", "hint" if enabled else "hint--off", press)
+        key = Label(f" {self.app.get_key_display(binding)}", "key" if active.enabled else "hint--off", press)
+        return key, Label(f" {binding.description} ", "hint" if active.enabled else "hint--off", press)
 
 
 def hinted_bindings(screen: Screen[object]) -> list[ActiveBinding]:
