@@ -73,7 +73,7 @@ def _latency(x: Numbers, device: DeviceRates, c: Constants) -> str:
     )
     if x["barriers"]:
         barrier_cycles = c["barrier"] + c["barrier per warp"] * x["warps"]
-        text += f" + {pluralize(round(x['barriers']), 'barrier')} x {barrier_cycles:.0f}"
+        text += f" + {pluralize(round(float(x['barriers'])), 'barrier')} x {barrier_cycles:.0f}"
     if x["ordered atomics"]:
         text += f" + {x['ordered atomics'] / x['warps']:,.0f} ordered atomics x {c['ordered atomic']:.0f}"
     longest = f", the longest program {x['longest']:.2f}x the mean" if x["longest"] > 1.05 else ""
