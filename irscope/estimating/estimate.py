@@ -57,6 +57,7 @@ from irscope.estimating.work import Work, works_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Evidence, ReadStage, evidence_at
 from irscope.model import Launch, UserError, Variant
+from irscope.model.text import pluralize
 from irscope.targets import CUDA, HIP, in_words_of, target_named
 
 # The text with the numbers behind a term, from the work, the device and the constants of the model.
@@ -72,7 +73,7 @@ def _latency(x: Numbers, device: DeviceRates, c: Constants) -> str:
     )
     if x["barriers"]:
         barrier_cycles = c["barrier"] + c["barrier per warp"] * x["warps"]
-        text += f" + {x['barriers']:,.0f} barriers x {barrier_cycles:.0f}"
+        text += f" + {pluralize(round(float(x['barriers'])), 'barrier')} x {barrier_cycles:.0f}"
     if x["ordered atomics"]:
         text += f" + {x['ordered atomics'] / x['warps']:,.0f} ordered atomics x {c['ordered atomic']:.0f}"
     longest = f", the longest program {x['longest']:.2f}x the mean" if x["longest"] > 1.05 else ""

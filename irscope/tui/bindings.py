@@ -101,7 +101,7 @@ SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it
 QUIT = key("q", "app.ask_to_quit", "Quit; then q or y quits, any other key stays", "quit", name="app.quit")
 # In every screen over the main one.
 CLOSE = key("q,escape", "close", "Go back", "back")
-GO_TO = key(":", "go_to_line", "Go to a line by its number, in the layouts to an element; :q goes back")
+GO_TO = key(":", "go_to_line", "Go to a line number, in the layouts to an element; :q goes back")
 LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, GO_TO, CLOSE))
 # In screens that show a text from top to bottom.
 READ = KeyGroup(

@@ -56,10 +56,11 @@ def help_groups(screen: Screen[object]) -> list[KeyGroup]:
         first += [LESSON] if screen.query("#lesson") else []
         first += [COMPARE, FIND, PANELS, MOVE, EXPORT, APP]
     ordered = {group.title: group for group in (*first, *sections())}.values()
-    names = [active.binding.id for active in hinted_bindings(screen)]
+    hinted = [active.binding for active in hinted_bindings(screen)]
     actions = {action.id: action for group in reversed(ordered) for action in group.bindings}
-    useful = [actions[name] for name in names if name in actions][:_MOST_USEFUL]
-    return [KeyGroup(USEFUL, tuple(useful)), *ordered]
+    # The same key has another meaning in some screens: / searches or filters.
+    useful = [replace(actions[b.id], tooltip=b.tooltip) for b in hinted if b.id in actions]
+    return [KeyGroup(USEFUL, tuple(useful[:_MOST_USEFUL])), *ordered]
 
 
 def _is_over_main(screen: Screen[object]) -> TypeGuard[ActionScreen[object]]:
@@ -116,7 +117,7 @@ def palette_entries(screen: Screen[object], keymap: Mapping[str, str]) -> list[P
                 entry = PaletteEntry(
                     binding.tooltip,
                     shown(owner.app, binding, keymap),
-                    "Likely here" if binding.id in hinted else group.title,
+                    "Likely" if binding.id in hinted else group.title,
                     _Run(owner, binding.action),
                 )
                 if binding.id in hinted:
@@ -185,10 +186,12 @@ def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str,
     if active is not None:
         return "" if active.enabled else reason(app, active.binding.action)
     pressed = character if character and character.isprintable() else key
-    for binding in (binding for group in sections() for binding in group.bindings):
-        if any(mapped.key == key for mapped in Binding.make_bindings([as_mapped(binding, keymap)])):
-            meaning = binding.tooltip.partition(";")[0].lower()
-            return f"{pressed} ({meaning}) does nothing here; ? lists the keys"
+    for group in sections():
+        place = group.title.replace("In ", ", but in ") if group.title.startswith("In ") else ""
+        for binding in group.bindings:
+            if any(mapped.key == key for mapped in Binding.make_bindings([as_mapped(binding, keymap)])):
+                meaning = binding.tooltip.partition(";")[0]
+                return f"{pressed} ({meaning}) does nothing here{place}; ? lists the keys"
     return f"{pressed} does nothing; ? lists the keys" if len(pressed) == 1 else ""
 
 

@@ -239,7 +239,7 @@ PANELS = KeyGroup(
         act(
             "@",
             "choose_kernel",
-            "Choose the kernel and target that the table shows",
+            "Choose the kernel and target of the table",
             lambda s: s.variant_panel.choose_kernel(),
         ),
         *OPENING_KEYS,

@@ -148,8 +148,8 @@ class PairState:
         a, b = pair.facts
         for fact, other in ((a[name], b[name]) for name in _COSTS if name in a and name in b):
             if fact.value != other.value and None not in (fact.value, other.value):
-                title, write = fact.kind.title, fact.kind.format
-                costs.append(f"{title} {write(fact.value)} → {write(other.value)}")
+                write = fact.kind.format
+                costs.append(fact.kind.titled(f"{write(fact.value)} → {write(other.value)}"))
         first = pair.divergence and pair.divergence.first
         if first:
             place, summary = first.place.removeprefix("in pass "), first.summary

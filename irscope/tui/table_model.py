@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
+from math import inf
 from typing import TYPE_CHECKING
 
 from irscope.model import Variant
@@ -61,9 +61,9 @@ def columns(
     kinds: Sequence[FactKind],
     facts: FactTable,
     in_progress: InProgress,
-    age: Callable[[Variant], str] = lambda _: "",
-    differs: Callable[[Sequence[Variant]], Sequence[str]] = lambda some: [""] * len(some),
-    bits: Mapping[int, tuple[str, str]] = MappingProxyType({}),
+    age: Callable[[Variant], str],
+    differs: Callable[[Sequence[Variant]], Sequence[str]],
+    bits: Mapping[int, tuple[str, str]],
 ) -> list[TableColumn]:
     """Return the columns for `variants`, most telling first: number, what was chosen, facts, state.
 
@@ -73,10 +73,9 @@ def columns(
     """
     # The facts of most interest come first, those of least interest last: the time and size of each stage.
     with_own_column = [kind for kind in kinds if not kind.in_state]
-    ordered = sorted(with_own_column, key=lambda kind: (kind.place, kind.minor))
+    ordered = sorted(with_own_column, key=lambda kind: (kind.place or inf, kind.minor))
     before = [kind for kind in ordered if kind.place < 0]
-    after = [kind for kind in ordered if kind.place > 0]
-    rest = [kind for kind in ordered if not kind.place]
+    after = [kind for kind in ordered if kind.place >= 0]
     return [
         TableColumn("#", "#", lambda some: [variant.id for variant in some], str, numeric=True),
         *_chosen(variants, age),
@@ -84,7 +83,7 @@ def columns(
         _per_variant(BITS, lambda variant: bits.get(variant.id, ("",))[0], sign=" class ", joins=True),
         TableColumn("Differs in", DIFFERS, differs),
         _per_variant("state", lambda variant: state(variant, facts, in_progress)),
-        *(fact_column(kind, facts) for kind in (*after, *rest)),
+        *(fact_column(kind, facts) for kind in after),
     ]
 
 
@@ -402,11 +401,6 @@ class TableModel:
         return self.facts.problem(variant)
 
     @property
-    def duplicates_folded(self) -> int:
-        """Return how many variants are folded into the row of an equal one."""
-        return len(self.matching) - len(self.rows)
-
-    @property
     def count_text(self) -> str:
         """Return how many variants are shown of how many: `3 of 10 match warps=8  matmul_kernel cuda:90`."""
         parts = []
@@ -414,8 +408,8 @@ class TableModel:
             parts.append(f"{len(self.matching):,} of {len(self._scoped):,} match {self.query}")
         if self.scope != Scope():
             parts.append(f"{self.scope}: {len(self._scoped):,} of {len(self.all):,} variants")
-        if self.duplicates_folded:
-            parts.append(f"{self.duplicates_folded:,} equal folded")
+        if folded := len(self.matching) - len(self.rows):
+            parts.append(f"{folded:,} equal folded")
         return ", ".join(parts)
 
     @property

@@ -16,6 +16,7 @@ from irscope.workspace.table import STATE
 from irscope.workspace.why_lines import StageLine, evidence_line
 
 # A longer value of A, or several instructions, are easier to read in the sentence. "[4, 8]" is one value.
+# Another change (`[8, 4], warpsPerCTA [8, 1] -> [4, 1]`) is not a value of B.
 _MOST_WORDS = 4
 # The signs of severities, so that no color is needed, and whether a color stresses them.
 _SIGNS = (
@@ -66,7 +67,7 @@ def _row(pair: Comparison, finding: Finding) -> FindingRow:
     target = _target(pair, finding)
     sign = next(sign for severity, sign in _SIGNS if finding.severity >= severity)
     what, a, b = finding.cells
-    if not a.startswith("[") and (", " in a or len(a.split()) > _MOST_WORDS):
+    if " -> " in b or (not a.startswith("[") and (", " in a or len(a.split()) > _MOST_WORDS)):
         what, a, b = finding.text, "", ""
     return FindingRow(finding, sign, what, a, b, _where(pair, target), target)
 

@@ -107,6 +107,31 @@ async def test_a_pair_of_one_class_says_so(bits_capture: Path) -> None:
         assert "A and B compute the same bits at M=256" in shown
 
 
+async def test_launches_with_one_answer_are_one_class_and_one_heading(bits_capture: Path) -> None:
+    app = IrscopeApp(Workspace(bits_capture))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await compare(pilot, "matmul")
+        shape = "grid=(cdiv(M, BM), cdiv(N, BN)), M={}, N=128, K=64"
+        screen.bits.launches = (shape.format(128), shape.format(256))
+        screen.bits.start()
+        await settled(pilot)
+        assert column(screen.table) == ["a", "a", "a"]  # not "1a 2a"
+        await press(pilot, "I")
+        shown = drawn(app.screen.query_one(DocumentView))
+        assert shown.count("A and B compute the same bits at M=128") == 1
+        assert "    and at M=256" in shown
+
+
+async def test_classes_that_depend_on_the_launch_have_its_number(bits_capture: Path) -> None:
+    app = IrscopeApp(Workspace(bits_capture))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await compare(pilot, "row_sum")
+        screen.bits.launches = ("grid=(1,), N=512", "grid=(1,), N=4096")
+        screen.bits.start()
+        await settled(pilot)
+        assert column(screen.table) == ["1a 2a", "1b 2b", "1a 2c", "1b 2d"]
+
+
 async def test_a_typed_launch_replaces_the_recorded_ones(bits_capture: Path) -> None:
     app = IrscopeApp(Workspace(bits_capture))
     async with app.run_test(size=SIZE) as pilot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irscope.model import Variant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.pair_state import PairState
+from irscope.tui.widgets.bars import StageTabs
 from irscope.workspace.variant_texts import ERROR
 from tests.tui.captures import FAILURE
 from tests.tui.driving import drawn, press, tab, texts
@@ -69,3 +70,11 @@ async def test_a_equal_to_b_shows_the_failure(app: IrscopeApp) -> None:
         assert tab(pilot) == ERROR
         shown = drawn(texts(pilot))
         assert "CompilationError" in shown and "failed before its first stage" in shown
+
+
+async def test_narrow_tabs_name_the_variant_that_has_a_stage(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "shift+tab", "G", "b", "1")
+        assert drawn(app.screen.query_one(StageTabs)).split("  ") == [
+            " 1 python", "2 ttir A", "3 ttgir A", "4 ptx A", "5 sass A", "6 error B",
+        ]  # fmt: skip

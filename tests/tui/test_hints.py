@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+from textual.widgets import OptionList
+
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers.session import TIPS
 from irscope.tui.home_visits import Start
@@ -60,7 +62,7 @@ async def test_the_palette_begins_with_what_was_picked_and_what_is_likely(app: I
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
         entries = app.ordered_entries(app.screen)
-        likely = [entry.keys for entry in entries if entry.group == "Likely here"]
+        likely = [entry.keys for entry in entries if entry.group == "Likely"]
         assert [entry.keys for entry in entries[: len(likely)]] == likely
         assert {"W", "S", "+"} <= set(likely)
         groups = [entry.group for entry in entries]
@@ -70,6 +72,25 @@ async def test_the_palette_begins_with_what_was_picked_and_what_is_likely(app: I
         await settled(pilot)
         await press(pilot, "escape")
         assert app.ordered_entries(app.screen)[0].title == "Choose a theme"
+
+
+async def test_each_entry_of_the_palette_is_one_line_at_80_columns(app: IrscopeApp) -> None:
+    async with app.run_test(size=NARROW) as pilot:
+        await press(pilot, "ctrl+p")
+        options = app.screen.query_one(OptionList)
+        prompts = [str(option.prompt).rstrip() for option in options.options]
+        assert any(prompt.endswith("   Likely") for prompt in prompts)
+        assert [prompt for prompt in prompts if len(prompt) > options.scrollable_content_region.width] == []
+        assert options.virtual_size.height == len(prompts)
+
+
+async def test_the_help_says_what_a_key_does_on_this_screen(tmp_path: Path) -> None:
+    app = IrscopeApp(None, start=Start(StateFolder(tmp_path / "captures")))
+    async with app.run_test(size=NARROW) as pilot:
+        await press(pilot, "question_mark")
+        first, _, rest = drawn(app.screen.query_one("HelpView")).partition("In the home screen")
+        assert "/  Filter: words of a line" in first
+        assert "/  Search; ignores case" in rest
 
 
 async def test_a_tip_goes_on_when_it_is_done_and_is_not_shown_again(matmul: Path, tmp_path: Path) -> None:

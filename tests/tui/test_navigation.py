@@ -87,12 +87,16 @@ def texts_of_main(app: IrscopeApp) -> DiffView:
 
 async def test_a_key_that_does_nothing_says_so(app: IrscopeApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "p", "C", "[")
+        await press(pilot, "p", "F", "C", "[")
         assert (
             said(pilot)[0]
-            == "No passes were recorded; compile with --passes, or irscope CAPTURE in a terminal can"
+            == "No passes were recorded; compile with --passes, or open the capture in a terminal"
         )
-        assert said(pilot)[1] == "[ (previous change) does nothing here; ? lists the keys"
+        assert said(pilot)[1] == (
+            "F (Filter: words in a row, or registers>128) does nothing here, but in the table of variants; "
+            "? lists the keys"
+        )
+        assert said(pilot)[2] == "[ (Previous change) does nothing here; ? lists the keys"
 
 
 async def test_an_action_that_cannot_act_is_dimmed(app: IrscopeApp) -> None:

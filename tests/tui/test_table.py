@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from irscope.tui.table_model import columns, matching
 from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import FactTable, Scope, Workspace
+from irscope.workspace import FactTable, Scope, TableColumn, Workspace
 from irscope.workspace.growth import InProgress
 from irscope.workspace.table import TableSection
 from tests.tui import captures
@@ -167,6 +168,11 @@ REGISTERS = FactKind("registers", "regs", "registers", "low", "Registers of a th
 OCCUPANCY = FactKind("occupancy", "occ", "fraction", "high", "Share of warps in flight")
 
 
+def columns_of(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactTable) -> list[TableColumn]:
+    """Return the columns without ages, differences and classes of bits."""
+    return columns(variants, kinds, facts, InProgress(), lambda _: "", lambda some: [""] * len(some), {})
+
+
 @pytest.fixture
 def table() -> TableSection:
     facts = FactTable()
@@ -176,7 +182,7 @@ def table() -> TableSection:
         facts.add(
             variants[-1], {"registers": Fact(REGISTERS, registers), "occupancy": Fact(OCCUPANCY, 1 / number)}
         )
-    return TableSection(variants, facts, columns(variants, [REGISTERS, OCCUPANCY], facts, InProgress()))
+    return TableSection(variants, facts, columns_of(variants, [REGISTERS, OCCUPANCY], facts))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +233,7 @@ def mark(values: list[float | None], value: float, better: str = "low", failed: 
     for one, own in zip(variants, values, strict=True):
         status = cannot_launch("too much") if one.id == failed else OK
         facts.add(one, {"stack": Fact(kind, own), "launchable": Fact(launch, status)})
-    section = TableSection(variants, facts, columns(variants, [kind], facts, InProgress()))
+    section = TableSection(variants, facts, columns_of(variants, [kind], facts))
     return section.cell(section.fact_columns[0], variants[values.index(value)]).mark
 
 
@@ -246,3 +252,12 @@ def test_frequent_values_are_not_marked() -> None:
 def test_a_variant_that_cannot_be_launched_is_not_the_best() -> None:
     assert mark([32, 64, 128], 32, failed=1) == ""
     assert mark([32, 64, 128], 64, failed=1) == "best"
+
+
+async def test_a_row_that_ends_at_the_edge_has_no_ellipsis(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        heading, first, second, *_ = drawn(app.screen.query_one(VariantTable)).split("\n")
+        assert heading.endswith("Loop instr>")
+        assert first.endswith(" 69")
+        assert "…" not in first + second

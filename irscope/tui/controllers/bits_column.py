@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from string import digits
 from typing import TYPE_CHECKING
 
 from textual.worker import WorkerCancelled, get_current_worker
@@ -82,7 +83,7 @@ def problem_numbers(answers: Sequence[ProblemBits]) -> list[str]:
 
 
 def _cells(answers: Sequence[ProblemBits]) -> dict[int, tuple[str, str]]:
-    """Return the class of each variant, "a" or "1a 2b" if its kernel has several problems, and what is wrong.
+    """Return the class of each variant, "a" or "1a 2b" if classes depend on the problem, and what is wrong.
 
     "?" is unknown, and "~" says that not even launches of one variant compute the same bits.
     """
@@ -94,4 +95,7 @@ def _cells(answers: Sequence[ProblemBits]) -> dict[int, tuple[str, str]]:
         for variant, mark in marks.items():
             text, problem = cells.get(variant, ("", ""))
             cells[variant] = f"{text} {number}{mark}".strip(), problem or answer.unrepeatable(variant)
-    return cells
+    classes = {v: {part.lstrip(digits) for part in text.split()} for v, (text, _) in cells.items()}
+    if any(len(names) > 1 for names in classes.values()):
+        return cells
+    return {variant: (names.pop(), cells[variant][1]) for variant, names in classes.items()}

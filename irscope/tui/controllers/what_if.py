@@ -54,7 +54,7 @@ class WhatIfController(Controller):
     def ask_for_values(self) -> None:
         """Compiles the variant under the cursor, or B, also with other values."""
         if self._compiler is None:
-            self._screen.notify("Nothing can be compiled here: irscope CAPTURE in a terminal can")
+            self._screen.notify("Nothing can be compiled here; open the capture in a terminal")
             return
         in_table = self._screen.focused is self._screen.table
         variant = self._screen.table.current if in_table else self._screen.pair.b
@@ -157,7 +157,7 @@ class EditStageController(Controller):
         """Edits the stage on screen of B, or of the only variant shown, and builds it."""
         screen = self._screen
         if self._compiler is None or screen.app.is_web:
-            screen.notify("Nothing can be built here: irscope CAPTURE in a terminal can")
+            screen.notify("Nothing can be built here; open the capture in a terminal")
             return
         screen.run_exclusive(partial(self._edit, self._compiler, screen.shown_variant(True)), "edit")
 

@@ -60,7 +60,7 @@ def _no_launches(screen: CompareScreen) -> str:
 def _no_passes(screen: CompareScreen) -> str:
     if screen.pair.has_passes or screen.can_compile:
         return ""
-    return "No passes were recorded; compile with --passes, or irscope CAPTURE in a terminal can"
+    return "No passes were recorded; compile with --passes, or open the capture in a terminal"
 
 
 # The main screen has the keys when it is painted first; the screens themselves are imported later.
@@ -69,7 +69,7 @@ OPEN_LAYOUTS = _opening(
 )
 OPEN_CHART = _opening("C", "chart", "Chart a fact (the table's column) over the configs", "chart")
 OPEN_ESTIMATE = _opening(
-    "B", "estimate", "Estimated time of A and B, what bounds it, and why one is slower", "bound", _no_launches
+    "B", "estimate", "Estimated time of A and B, what bounds it, why one is slower", "bound", _no_launches
 )
 OPEN_REASONS = _opening("W", "why", "Why it was compiled again, what changed, was it worth it", "why")
 OPEN_PASSES = _opening(
@@ -79,7 +79,7 @@ OPEN_BITS = _opening("I", "bits", "Do A and B compute the same bits, and which l
 OPEN_TIMELINE = _opening(
     "P",
     "timeline",
-    "The pipeline in time: what is in flight when, and what waits for what",
+    "The pipeline in time: what is in flight, and what waits for it",
     "pipeline",
     _no_timeline,
 )

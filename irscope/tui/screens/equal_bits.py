@@ -75,13 +75,19 @@ def _pair_blocks(answers: Sequence[ProblemBits], pair: set[int]) -> Iterator[Lin
     common = [answer for answer in answers if answer.problem.launches.keys() >= pair]
     if not common:
         yield title("A and B were not launched with the same arguments")
+    same = []
     for answer, text in zip(common, problem_titles([answer.problem for answer in common]), strict=True):
         problems = list(filter(None, map(answer.unrepeatable, sorted(pair))))
-        same = not problems and not answer.differences
-        yield title(f"A and B {'compute the same bits' if same else 'differ'} at {text}")
+        if not problems and not answer.differences:
+            same.append(text)
+            continue
+        yield title(f"A and B differ at {text}")
         yield from (Line(problem, 1) for problem in problems)
         for difference in answer.differences:
             yield from wrapped(answer.reason_lines(difference))
+    if same:
+        yield title(f"A and B compute the same bits at {same[0]}")
+        yield from (Line(f"and at {text}", 1) for text in same[1:])
 
 
 def _example(variant: Variant) -> str:

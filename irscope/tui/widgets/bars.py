@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.binding import ActiveBinding, Binding
+from textual.binding import ActiveBinding
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
@@ -135,9 +135,10 @@ class StageTabs(Bar):
 
         The first tabs are dropped if the active one would not fit.
         """
-        tabs = [self._label(number, stage, False) for number, stage in enumerate(self.stages, 1)]
-        if _width(tabs) > width:
-            tabs = [self._label(number, stage, True) for number, stage in enumerate(self.stages, 1)]
+        for short in (False, True):
+            tabs = [self._label(number, stage, short) for number, stage in enumerate(self.stages, 1)]
+            if _width(tabs) <= width:
+                break
         active_index = self.stages.index(self.active) if self.active in self.stages else 0
         first = 0
         while first < active_index and _width(tabs[first : active_index + 1]) > width:
@@ -148,7 +149,7 @@ class StageTabs(Bar):
         note = self.notes.get(stage, "")
         differs = bool(note) and note not in ("=", *_OPEN)
         if short and differs and stage != self.active:
-            note = "~"
+            note = note.removesuffix(" only") if note[0] in "AB" else "~"
         style = "tab--active" if stage == self.active else "tab--differs" if differs else "tab"
         text = f" {number} {stage} {note} " if note else f" {number} {stage} "
         return Label(text, style, f"screen.run('stage({number})')")
@@ -226,16 +227,16 @@ class KeyHints(Bar):
             rest = []
         last = rest[-_LAST:]
         ordered = [*own[:_OWN], *rest[:-_LAST], *own[_OWN:]]
-        hints = [self._hint(active.binding, active.enabled) for active in ordered]
-        ends = [self._hint(active.binding, active.enabled) for active in last]
+        hints, ends = list(map(self._hint, ordered)), list(map(self._hint, last))
         while hints and sum(len(label.text) for hint in (*hints, *ends) for label in hint) > width:
             del hints[-1]
         return [label for hint in (*hints, *ends) for label in hint]
 
-    def _hint(self, binding: Binding, enabled: bool) -> tuple[Label, Label]:
+    def _hint(self, active: ActiveBinding) -> tuple[Label, Label]:
+        binding = active.binding
         press = f"app.simulate_key('{binding.key}')"
-        key = Label(f" {self.app.get_key_display(binding)}", "key" if enabled else "hint--off", press)
-        return key, Label(f" {binding.description} ", "hint" if enabled else "hint--off", press)
+        key = Label(f" {self.app.get_key_display(binding)}", "key" if active.enabled else "hint--off", press)
+        return key, Label(f" {binding.description} ", "hint" if active.enabled else "hint--off", press)
 
 
 def hinted_bindings(screen: Screen[object]) -> list[ActiveBinding]:

@@ -45,7 +45,7 @@ class DiffView(PageView):
             key("h,left", "pan(-8)", "Scroll left"),
             key("0", "pan_home", "Scroll back to the start of the lines"),
             key("Z", "wrap", "Wrap long lines, to see each change in full, or cut them"),
-            key("V", "gauge", "Show or hide the register pressure of each line (SASS, PTX, AMDGCN)"),
+            key("V", "gauge", "Show or hide register pressure per line (SASS, PTX, AMDGCN)"),
             key("enter", "open_fold", "Unfold the lines, or go to what the finding is about", "open"),
         ),
     )

@@ -58,7 +58,8 @@ class DocumentView(ItemView[TextRow]):
         indent = " " if role == "heading" else " " * (max(_INDENT * line.level, 1) + _INDENT)
         start = f"{indent[:-_INDENT]}→ " if line.target else indent
         room = max(width - len(indent) - 1, 20)
-        for number, part in enumerate(textwrap.wrap(display_line(text), room) or [""]):
+        parts = textwrap.wrap(display_line(text), room, break_on_hyphens=False)
+        for number, part in enumerate(parts or [""]):
             pieces = [(indent if number else start, "line--mark"), (part, _STYLES.get(role, role))]
             yield TextRow(pieces, None if number else line)
 

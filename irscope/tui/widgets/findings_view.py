@@ -183,13 +183,13 @@ class FindingsView(ItemView[_ScreenLine]):
         return _Widths(what, a, b, where)
 
     def _cells(self, owner: int) -> Iterator[_ScreenLine]:
-        """Yield the lines of a finding: in columns, or across them if that is much shorter."""
+        """Yield the lines of a finding: in columns, or across them if that is shorter."""
         row, widths = self.findings[owner], self._widths
         sentence = textwrap.wrap(display_line(row.finding.text), widths.sentence) or [""]
         sizes = ((row.what, widths.what), (row.a, widths.a), (row.b, widths.b))
         columns = [textwrap.wrap(display_line(text), width) for text, width in sizes]
         height = max(map(len, columns))
-        if not row.a or height > len(sentence) + 1:
+        if not row.a or height > len(sentence):
             yield from (_ScreenLine(owner, line) for line in sentence)
             return
         yield from (_ScreenLine(owner, *cells) for cells in zip_longest(*columns, fillvalue=""))
@@ -231,8 +231,8 @@ class FindingsView(ItemView[_ScreenLine]):
         return f" Findings: {self._note or (number if total else 'none')}"
 
     def draw_heading(self, width: int) -> Strip:
-        """Draw the number of findings, and the titles of the columns."""
-        if not self.findings:
+        """Draw the number of findings, and the titles of the columns if a finding has values in them."""
+        if not any(row.a for row in self.findings):
             return self.bar(self._heading_text, width)
         widths = self._widths
         titles = (self._heading_text.ljust(_LEAD + widths.what), "A".ljust(widths.a), "B".ljust(widths.b))

@@ -446,7 +446,7 @@ class VariantTable(LineView):
             segments.append(
                 Segment(title, self.style("heading--column") if span.place == self._column else style)
             )
-            segments.append(Segment(f"{arrow:{_GAP}}", style))
+            segments.append(Segment(f"{arrow:{_GAP}}"[: width - 1 - span.end], style))
         line = fitted(segments, width, style)
         if spans and spans[-1].place != model.shown[-1]:
             line = [*fitted(segments, width - 1, style), Segment(">", style)]
@@ -478,7 +478,7 @@ class VariantTable(LineView):
             value = model.cell(row, column)
             text = cell(display_line(value.text), span.end - span.start, column.numeric)
             ink = base + self.ink(_STYLES[value.mark]) if value.mark else base
-            segments.append(Segment(f"{text}{_SIGNS.get(value.mark, ''):{_GAP}}", ink))
+            segments.append(Segment(f"{text}{_SIGNS.get(value.mark, ''):{_GAP}}"[: width - span.start], ink))
         return Strip(fitted(segments, width, base), width)
 
     def _letters(self, row: TableRow) -> str:
