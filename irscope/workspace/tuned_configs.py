@@ -275,7 +275,8 @@ class _Naming:
             listed = ", ".join(filter(None, kind.dtypes))
             raise UserError(f"{_OPTION}: dtype={one_line(dtype) or '?'} of {kind.text}: one of {listed}")
         sizes += [f"dtype={dtype}"] if dtype else []
-        sizes += [f"block_shape={self._blocks(names)}"] if kind.blocks or "block_shape" in self.keys else []
+        if kind.blocks or "block_shape" in self.keys:
+            sizes.append(f"block_shape=[{self.system.separator.join(map(str, self._blocks(names)))}]")
         flags = {name: self._number(name, self.keys[name], names) for name in _FLAGS if name in self.keys}
         sizes += ["per_channel_quant=True"] if flags.get("per_channel_quant") else []
         folder = self.system.folder.format(triton=self.triton) if kind is MOE else ""
@@ -286,13 +287,24 @@ class _Naming:
     def entries(self, expression: LaunchExpression | None, pick: Pick) -> dict[Entry, Choice]:
         """Return the fastest choice of each config in the system's names. Raises UserError."""
         self._check_translated([choice.variant for choice in pick.choices])
+        # Kernels load one scale per step; that of sglang's products is BLOCK_SIZE_K // block scales further.
+        block = self._blocks(_names(expression, pick.choices[0]))[1] if "block_shape" in self.keys else 0
+        exact = self.system is SGLANG and self.kind is PRODUCT
         result: dict[Entry, Choice] = {}
         for choice in pick.choices:
             if choice.estimate is None or not choice.estimate.complete or choice.launch is None:
                 continue
             entry = tuple(self._config(choice.variant, _names(expression, choice)))
+            depth = dict(entry)["BLOCK_SIZE_K"]
+            if block and (depth != block if exact else block % max(depth, 1)):
+                continue
             if entry not in result or _time(choice) < _time(result[entry]):
                 result[entry] = choice
+        if block and not result:
+            rule = f"{'equals' if exact else 'divides'} {block}"
+            raise UserError(
+                f"{_OPTION}: block_shape: no config with an estimate has a BLOCK_SIZE_K that {rule}"
+            )
         return result
 
     def _config(self, variant: Variant, names: Mapping[str, object]) -> Iterator[tuple[str, int]]:
@@ -343,14 +355,14 @@ class _Naming:
         # Both products of that memory have one file.
         return "NVIDIA_H200" if self.system is VLLM and "H200" in name.split("_") else name
 
-    def _blocks(self, names: Mapping[str, object]) -> str:
+    def _blocks(self, names: Mapping[str, object]) -> tuple[int, int]:
         text = self.keys.get("block_shape", "")
         shape = evaluate(text, names, _OPTION) if text else None
         if not isinstance(shape, tuple) or len(shape) != 2 or not all(map(_is_size, shape)):
             raise UserError(
                 f"{_OPTION}: block_shape={one_line(text) or '?'}: two numbers, such as [128, 128]"
             )
-        return f"[{self.system.separator.join(map(str, shape))}]"
+        return shape
 
     def _number(self, key: str, text: str, names: Mapping[str, object]) -> int:
         value = evaluate(text, names, _OPTION)

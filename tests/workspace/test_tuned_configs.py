@@ -128,9 +128,26 @@ def test_sglang_has_its_own_folder_and_spelling(capture: Path, tmp_path: Path):
     (path,) = version.iterdir()
     name = "E=8,N=2048,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128, 128]_down.json"
     assert path.name == name and list(json.loads(path.read_text())) == ["64"]
-    assert export(capture, tmp_path / "product", "sglang", PRODUCT, "--launch", launch(4096, 7168)) == 0
+    keys = PRODUCT.replace("[128, 128]", "[128, 64]")
+    assert export(capture, tmp_path / "product", "sglang", keys, "--launch", launch(4096, 7168)) == 0
     (path,) = (tmp_path / "product").iterdir()
-    assert path.name.endswith("dtype=fp8_w8a8,block_shape=[128, 128].json")
+    assert path.name.endswith("dtype=fp8_w8a8,block_shape=[128, 64].json")
+
+
+@pytest.mark.parametrize(
+    ("system", "blocks", "needs"),
+    [
+        ("vllm", "[128, 32]", "no config with an estimate has a BLOCK_SIZE_K that divides 32"),
+        ("sglang", "[128, 128]", "no config with an estimate has a BLOCK_SIZE_K that equals 128"),
+    ],
+)
+def test_no_config_is_written_that_skips_scales(
+    capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], system: str, blocks: str, needs: str
+):
+    """Both kernels load one scale per step; sglang's steps over BLOCK_SIZE_K // block of them."""
+    keys = PRODUCT.replace("[128, 128]", blocks)
+    assert export(capture, tmp_path / "out", system, keys, "--launch", launch(4096, 7168)) == 2
+    assert needs in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -219,7 +236,7 @@ def test_configs_for_amd_have_the_options_of_its_compiler(capture: Path):
         assert config["num_stages"] == 4
         for name in ("waves_per_eu", "matrix_instr_nonkdim", "kpack"):
             assert config[name] == metadata[name]
-        (file,) = tuned_files(export, SGLANG, keys | {"waves_per_eu": "2"})
+        (file,) = tuned_files(export, SGLANG, keys | {"waves_per_eu": "2", "block_shape": "[128, 64]"})
         assert dict(file.sizes[0].config)["waves_per_eu"] == 2
 
 
