@@ -103,15 +103,13 @@ SYSTEMS = {system.name: system for system in (VLLM, SGLANG)}
 class TunedSize:
     """The config for one number of rows: its values by the system's names, and the launches it was chosen by.
 
-    `choices` are the config in each launch of that size; `microseconds` is the sum of their estimates, `next`
-    that of the fastest other config (None: there is no other).
+    `choices` are the config in each launch of that size; `microseconds` is the sum of their estimates.
     """
 
     size: int
     config: Entry
     choices: tuple[Choice, ...]
     microseconds: float
-    next: float | None
 
 
 @frozen
@@ -230,9 +228,7 @@ def _tuned(size: int, launched: Sequence[tuple[Pick, Mapping[Entry, Choice]]]) -
         raise UserError(f"{one_line(kernel)} {text}: no config has an estimate for all launches of {size}")
     times = {entry: math.fsum(_time(entries[entry]) for _, entries in launched) for entry in common}
     best = min(common, key=times.__getitem__)
-    others = [time for entry, time in times.items() if entry != best]
-    choices = tuple(entries[best] for _, entries in launched)
-    return TunedSize(size, best, choices, times[best], min(others, default=None))
+    return TunedSize(size, best, tuple(entries[best] for _, entries in launched), times[best])
 
 
 def _time(choice: Choice) -> float:
