@@ -306,7 +306,7 @@ class Pick:
         pairs = self.measured
         if len(pairs) < _LEAST_FOR_CORRELATION:
             return None
-        return _rank_correlation([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+        return _rank_correlation(*zip(*pairs, strict=True))
 
     @property
     def speed(self) -> float | None:
@@ -315,12 +315,8 @@ class Pick:
         None unless all accepted configs are measured.
         """
         every = [choice.measured for choice in self.choices if choice.measured is not None]
-        accepted_times = [choice.measured for choice in self.accepted if choice.measured is not None]
-        return (
-            min(every) / min(accepted_times)
-            if accepted_times and len(accepted_times) == len(self.accepted)
-            else None
-        )
+        first = [choice.measured for choice in self.accepted if choice.measured is not None]
+        return min(every) / min(first) if first and len(first) == len(self.accepted) else None
 
 
 def picks(

@@ -210,12 +210,8 @@ def tuned_files(export: Export, system: ServingSystem, keys: Mapping[str, str]) 
 
 def _triton(export: Export) -> str:
     """Return the version of Triton by which sglang names folders: 3.6.0 of 3.6.0+git1234."""
-    versions = {
-        choice.variant.toolchain.versions.get("triton", "")
-        for _, pick in export.picks
-        for choice in pick.choices[:1]
-    }
-    match = re.match(r"\d+(\.\d+)*", next(iter(versions), ""))
+    versions = export.picks[0][1].choices[0].variant.toolchain.versions
+    match = re.match(r"\d+(\.\d+)*", versions.get("triton", ""))
     return match[0].replace(".", "_") if match else "unknown"
 
 

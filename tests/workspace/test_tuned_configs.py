@@ -13,7 +13,8 @@ import pytest
 
 from benchmarks.vllm_choices import read_files
 from irscope.cli.main import main
-from irscope.document.tuned_files import python_files, serving_text
+from irscope.document.terminal.document_text import text_lines
+from irscope.document.tuned_files import export_content, python_files, serving_text
 from irscope.estimating.constants import DEVICES
 from irscope.estimating.terms import Estimate
 from irscope.model import Launch
@@ -238,6 +239,21 @@ def test_configs_for_amd_have_the_options_of_its_compiler(capture: Path):
             assert config[name] == metadata[name]
         (file,) = tuned_files(export, SGLANG, keys | {"waves_per_eu": "2", "block_shape": "[128, 64]"})
         assert dict(file.sizes[0].config)["waves_per_eu"] == 2
+
+
+def test_an_export_says_what_its_times_depend_on(capture: Path):
+    keys = {"N": "N", "K": "K", "dtype": "fp8_w8a8", "block_shape": "[128, 128]", **TILES}
+    with Workspace(capture) as workspace:
+        (_, pick), *_ = amd_export(workspace, "k").picks
+        choices = []
+        for choice in pick.choices:
+            assert choice.estimate
+            doubtful = replace(choice.estimate, depends=("padded (line 9)",), limits=("?: depends",))
+            choices.append(replace(choice, estimate=doubtful))
+        export = Export(DEVICES["MI300X"], ((None, replace(pick, choices=tuple(choices))),))
+        files = tuned_files(export, VLLM, keys)
+    lines = list(text_lines(export_content(files, ["x.json"])))
+    assert any(" 6? " in line for line in lines) and "?: depends" in lines
 
 
 @pytest.mark.parametrize("kernel", ["../../etc/x\n", "", "k" * 4000, "\u202e/k"])
