@@ -79,11 +79,8 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
-    device, target_name = _device(args.device) if args.device else (None, None)
-    if args.target and target_name not in (None, args.target):
-        raise UserError(f"--device {args.device}: runs {target_name}, not {args.target} of --target")
-    target_name = args.target or target_name
-    target = options.target(target_name) if target_name else None
+    device, usual = _device(args.device) if args.device else (None, None)
+    target = options.target(args.target or usual) if args.target or usual else None
     pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
     _print(conflicts)
     return WarmOptions(
