@@ -41,7 +41,8 @@ def split_names(values: Sequence[str] | None) -> list[str] | None:
     """
     if not values:
         return None
-    return list(dict.fromkeys(name for value in values for name in value.split(",") if name))
+    names = (name.strip() for value in values for name in value.split(","))
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def count(text: str) -> int:

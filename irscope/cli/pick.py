@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--keys and --vary are for --export")
     if len(args.capture) > 1:
         raise UserError("several captures need --calibrate; irscope merge joins captures")
-    with Workspace(args.capture[0]) as workspace:
+    with Workspace(_compiled(args)) as workspace:
         ranked = _picks(workspace, args)
         unlisted = args.launch or args.same_bits_as
         if not unlisted and (names := never_launched(workspace, args.kernel, args.target)):
@@ -119,6 +119,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _compiled(args: argparse.Namespace) -> Path:
+    """Return a capture with the variants for the target of --device."""
+    from irscope.workspace.picking import device_named
+
+    capture: Path = args.capture[0]
+    if args.device is None or args.target:
+        return capture
+    return consent.compiled_for(args, capture, [options.target(device_named(args.device)[0].target)])
+
+
 def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
     from irscope.cli.progress import counting_bar
 
@@ -133,7 +143,6 @@ def _export(args: argparse.Namespace) -> int:
     from irscope.cli.progress import counting_bar
     from irscope.document import tuned_files as documents
     from irscope.workspace import tuned_configs
-    from irscope.workspace.picking import device_named
 
     if args.output is None or not args.device or len(args.capture) > 1:
         raise UserError("--export: one capture, --device NAME and the folder -o DIR are needed")
@@ -142,8 +151,7 @@ def _export(args: argparse.Namespace) -> int:
     if keys and system is None:
         raise UserError(f"--keys: not for --export {args.export}, which has the kernel's own names")
     sizes = _sizes(args.vary)
-    target = options.target(device_named(args.device)[0].target)
-    path = consent.compiled_for(args, args.capture[0], [target])
+    path = _compiled(args)
     # A system's file has one config per size, whichever --top.
     top = None if system else args.top or _TOP
     with Workspace(path) as workspace, counting_bar("estimating") as report:

@@ -63,6 +63,9 @@ def _print_devices(args: argparse.Namespace) -> int:
     """Compiles for the devices what was not compiled yet, and prints the matrix."""
     if args.format == "csv":
         raise UserError("--format csv: not with --devices; --format json has the same")
+    for name in ("sort", "columns", "target"):
+        if getattr(args, name):
+            raise UserError(f"--{name}: not with --devices, which says what the columns are")
     matrices = consent.matrices(args)
     if args.format == "json":
         from irscope.document.json.estimates import devices_document

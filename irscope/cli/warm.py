@@ -79,14 +79,15 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
-    target = options.target(args.target) if args.target else None
+    device, usual = _device(args.device) if args.device else (None, None)
+    target = options.target(args.target or usual) if args.target or usual else None
     pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
     _print(conflicts)
     return WarmOptions(
         target=target,
         kernels=args.kernel,
         axes=tuple(axis for text in args.vary for axis in parse_axes(text)),
-        pins=pins_for(pins, _driver_name(args.device)),
+        pins=pins_for(pins, device),
         prices=not args.no_prices,
         prune=args.prune,
         binary_only=args.binary_only,
@@ -98,14 +99,15 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
     )
 
 
-def _driver_name(device: str | None) -> str | None:
-    """Return what the driver calls a GPU that irscope knows by this name; other names are as they are."""
+def _device(name: str) -> tuple[str, str | None]:
+    """Return what the driver calls a GPU that irscope knows, and its target; other names are as they are."""
     from irscope.workspace.picking import device_named
 
     try:
-        return device_named(device)[0].driver_name if device else None
+        rates, _ = device_named(name)
     except UserError:
-        return device
+        return name, None
+    return rates.driver_name, rates.target
 
 
 def write_plan(args: argparse.Namespace) -> int:
@@ -168,7 +170,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_build(parser: argparse.ArgumentParser) -> None:
     build = parser.add_argument_group("building")
     build.add_argument("-o", "--output", metavar="DIR", type=Path, help="the cache folder")
-    build.add_argument("--target", metavar="TARGET", help="the GPU of production (default: cuda:90)")
+    build.add_argument(
+        "--target", metavar="TARGET", help="the GPU of production (default: that of --device, else cuda:90)"
+    )
     build.add_argument("--at", metavar="PATH", help="the folder's path in production")
     build.add_argument("--kernel", metavar="GLOB", default="*", help="only kernels matching GLOB")
     build.add_argument(

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from irscope.document.blocks import Block, Column, Line, Table, title
 from irscope.document.table_content import NONE
+from irscope.model.records import grouped
 from irscope.model.text import one_line
 from irscope.workspace import FactTable, TableSection
 from irscope.workspace.device_matrix import DeviceCell, DeviceColumn, DeviceMatrix
 from irscope.workspace.table import setting_columns
 
 _LEGEND = "us by estimate, or occupancy where there is none; s: spills, -: cannot launch, ?: not compiled"
+
+_ASSUMED = "no AMD GPU was measured; compare the configs of one device rather than times"
 
 
 def device_content(matrices: Sequence[DeviceMatrix]) -> Iterator[Block]:
@@ -71,17 +74,21 @@ def _best_text(matrix: DeviceMatrix, column: DeviceColumn) -> str:
 
 
 def _device_problems(matrix: DeviceMatrix) -> Iterator[Line]:
-    """Yield why there is no estimate, and why configs cannot be launched: each reason once, with configs."""
-    troubles: dict[str, list[str]] = {}
+    """Yield what to know about devices, each text once with its devices."""
+    devices: dict[str, list[str]] = {}
     for column in matrix.columns:
-        if column.trouble and column.best is None:
-            troubles.setdefault(one_line(column.trouble), []).append(column.device)
-    for trouble, devices in troubles.items():
-        yield Line(f"{', '.join(devices)}: not estimated: {trouble}", fit="wrapped")
-    for column in matrix.columns:
-        reasons: dict[str, list[str]] = {}
-        for variant, cell in zip(matrix.rows, column.cells, strict=True):
-            if cell is not None and cell.problem:
-                reasons.setdefault(cell.problem, []).append(f"#{variant.id}")
-        for reason, names in reasons.items():
-            yield Line(f"{column.device}: {', '.join(names)}: {reason}", fit="wrapped")
+        for text in _column_problems(matrix, column):
+            devices.setdefault(text, []).append(column.device)
+    for text, names in devices.items():
+        yield Line(f"{', '.join(names)}: {text}", fit="wrapped")
+
+
+def _column_problems(matrix: DeviceMatrix, column: DeviceColumn) -> Iterator[str]:
+    """Yield why there is no estimate, why configs cannot be launched, and that nothing was measured."""
+    if column.trouble and column.best is None:
+        yield f"not estimated: {one_line(column.trouble)}"
+    cells = [item for item in zip(matrix.rows, column.cells, strict=True) if item[1] and item[1].problem]
+    for reason, members in grouped(cells, lambda item: item[1] and item[1].problem).items():
+        yield f"{', '.join(f'#{variant.id}' for variant, _ in members)}: {reason}"
+    if column.rates.fit.startswith("amd"):
+        yield _ASSUMED

@@ -142,6 +142,8 @@ def export_content(files: Sequence[TunedFile], written: Sequence[str]) -> Iterat
         headings = ["M", *(name.replace("_", "_\n") for name in names), "estimate\nus", "bound by"]
         rows = [_row(size) for size in file.sizes]
         yield Table.from_rows(rows, headings, ">" * (len(names) + 2) + "<", gap=True)
+        estimates = [choice.estimate for size in file.sizes for choice in size.choices if choice.estimate]
+        yield from map(Line, dict.fromkeys(text for one in estimates for text in one.limits))
     yield Line(f"{pluralize(len(written), 'file')} written:", gap=True)
     yield from (Line(one_line(path), 1) for path in written)
 
@@ -149,4 +151,5 @@ def export_content(files: Sequence[TunedFile], written: Sequence[str]) -> Iterat
 def _row(size: TunedSize) -> tuple[str, ...]:
     bounds = dict.fromkeys(choice.bound for choice in size.choices)
     values = (str(value) for _, value in size.config)
-    return str(size.size), *values, microseconds_text(size.microseconds), ", ".join(bounds)
+    doubtful = any(choice.estimate and choice.estimate.depends for choice in size.choices)
+    return str(size.size), *values, microseconds_text(size.microseconds) + "?" * doubtful, ", ".join(bounds)

@@ -89,6 +89,18 @@ def _rates(table: dict[str, Any]) -> DeviceRates:
     return DeviceRates(**rates, l2_bytes=l2_bytes, cache_bytes=cache_bytes or l2_bytes)
 
 
+def read_device(path: Path) -> DeviceRates:
+    """Read a file with one table like those of devices.toml. Raises UserError if it describes no device."""
+    try:
+        ((name, table),) = tomllib.loads(path.read_text(encoding="utf-8")).items()
+        rates = _rates({"name": name, "warp_groups": False, "sources": path.name, **table})
+        if min(rates.multiprocessors, rates.clock, rates.memory, rates.l2, rates.l2_bytes, rates.tensor) <= 0:
+            raise ValueError("a rate is not above 0")
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+        raise UserError(f"{path}: {error}; write one table like those of devices.toml") from None
+    return rates
+
+
 DEVICES = _read_devices()
 H100, H200, A100, B200 = (DEVICES[name] for name in ("H100", "H200", "A100", "B200"))
 # The first device of each target.

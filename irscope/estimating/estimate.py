@@ -278,13 +278,16 @@ def estimates(
 
     `read` returns the content of a stage, or None if there is none: `lambda stage:
     workspace.contents.read(variant, stage)`; only the PTX and the cubin (AMD: the LLVM IR and the AMDGCN)
-    are read. Raises UserError if the variant cannot be estimated: no machine code, a target without rates.
+    are read. Raises UserError if the variant cannot be estimated: no machine code, a target without rates
+    or one that a device does not run.
     """
     usual = rates_of(variant.target)
     rates = [known for device in devices if (known := device or usual)]
     if len(rates) < len(devices):
         targets = ", ".join(RATED_TARGETS)
         raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
+    if any(device.target != str(variant.target) for device in rates):
+        raise UserError(f"{variant.target}: not what {rates[0].name} runs; pick --device compiles for it")
     artifacts = VariantArtifacts(variant, read)
     works = works_of(artifacts, launch, rates)
     return [

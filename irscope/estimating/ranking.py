@@ -103,7 +103,7 @@ def doubts(estimate: Estimate) -> dict[str, float]:
         found[f"L2 may lose what programs read again: then {estimate.cache_risk:.0%} longer"] = 3.0
     if any("taken as random" in note for note in estimate.notes):
         found["places in memory depend on values that are not known"] = 1.5
-    if not any(name in estimate.device for name in _MEASURED_DEVICES):
+    if not _MEASURED_DEVICES.intersection(estimate.device.split()):
         found[f"the constants were fitted to an H100, not to {estimate.device}"] = 1.5
     return found
 
@@ -164,7 +164,7 @@ _LOSS_ERROR, _LARGE, _LARGE_RISK = 0.05, 0.2, 0.1
 # The expected loss at which nothing more is measured, and that of a tenth at which a ranking is unsure.
 _NEGLIGIBLE, UNSURE = 0.01, 0.05
 _FEWEST_MEASURED = 4
-_MEASURED_DEVICES = ("H100", "H200")
+_MEASURED_DEVICES = frozenset(("H100", "H200"))
 
 # A variant with an estimate of this multiple of the fastest one is not worth measuring.
 _HOPELESS = 3.0

@@ -94,8 +94,10 @@ def chosen_devices(names: Sequence[str]) -> dict[str, DeviceRates]:
         return dict(DEVICES)
     chosen = {}
     for name in names:
-        rates, _ = device_named(name)
-        chosen[next((short for short, known in DEVICES.items() if known is rates), name)] = rates
+        rates, fit = device_named(name)
+        if fit:
+            raise UserError(f"{name}: the constants of one device; irscope pick --device takes such a file")
+        chosen[next((short for short, known in DEVICES.items() if known is rates), rates.name)] = rates
     return chosen
 
 

@@ -137,7 +137,8 @@ class LaunchExpression:
             ]
             for name in ready or list(pending)[:1]:
                 written = pending.pop(name).with_lengths(made)
-                integers = _made(written, names) if written.maker else written.integers
+                integers = made.get(written.text, written.integers)
+                integers = _made(written, names) if written.maker else integers
                 if integers is None:
                     names[name] = _value(written, names)
                 else:

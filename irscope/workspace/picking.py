@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from statistics import StatisticsError, correlation
 from typing import TYPE_CHECKING
 
 from irscope.model import Benchmark, Launch, UserError, Variant
@@ -98,19 +99,18 @@ def calibrate_captures(
 
 
 def device_named(text: str) -> tuple[DeviceRates, Fit | None]:
-    """Find a device by its name, or by a file that a calibration wrote.
-
-    Raises UserError if there is neither.
-    """
-    from irscope.estimating.constants import DEVICES, read_fit
+    """Find a device by its name, or by a file of its rates or its constants. Raises UserError."""
+    from irscope.estimating.constants import DEVICES, read_device, read_fit
 
     path = Path(text)
+    if path.suffix == ".toml":
+        return read_device(path), None
     fit = read_fit(path) if path.suffix == ".json" or path.is_file() else None
-    device_name = (fit.device if fit else text).lower()
+    wanted = fit.device if fit else text
     for name, rates in DEVICES.items():
-        if device_name in (name.lower(), rates.name.lower()):
+        if wanted.replace("_", " ").lower() in (one.lower() for one in (name, rates.name, rates.driver_name)):
             return rates, fit
-    raise UserError(f"no device '{fit.device if fit else text}'; known: {', '.join(DEVICES)}")
+    raise UserError(f"no device '{wanted}'; known: {', '.join(DEVICES)}, or FILE.toml with its rates")
 
 
 def _measurements(paths: Sequence[Path], device: str | None) -> tuple[list[MeasuredLaunch], DeviceRates]:
@@ -306,7 +306,7 @@ class Pick:
         pairs = self.measured
         if len(pairs) < _LEAST_FOR_CORRELATION:
             return None
-        return _rank_correlation([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+        return _rank_correlation(*zip(*pairs, strict=True))
 
     @property
     def speed(self) -> float | None:
@@ -315,12 +315,8 @@ class Pick:
         None unless all accepted configs are measured.
         """
         every = [choice.measured for choice in self.choices if choice.measured is not None]
-        accepted_times = [choice.measured for choice in self.accepted if choice.measured is not None]
-        return (
-            min(every) / min(accepted_times)
-            if accepted_times and len(accepted_times) == len(self.accepted)
-            else None
-        )
+        first = [choice.measured for choice in self.accepted if choice.measured is not None]
+        return min(every) / min(first) if first and len(first) == len(self.accepted) else None
 
 
 def picks(
@@ -335,6 +331,7 @@ def picks(
 ) -> list[Pick]:
     """Rank the configs of each problem of a capture; see `Workspace.pick`."""
     rates = device_named(device) if device else (None, None)
+    target = target or (rates[0].target if rates[0] else None)
     variants = [variant for variant in workspace.select(kernel, target) if variant.edit is None]
     share = parse_top(top) if top is not None else None
     requested = requested_problems(variants, launches) if launches else problems(variants)
@@ -487,11 +484,10 @@ def _slower(choice: Choice, best: Choice | None) -> str:
 
 def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
     """Compute Spearman's: Pearson's correlation of the ranks, equal values sharing theirs."""
-    first, second = _ranks(a), _ranks(b)
-    mean = (len(a) + 1) / 2
-    covariance = sum((x - mean) * (y - mean) for x, y in zip(first, second, strict=True))
-    spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))
-    return covariance / spread if spread else None
+    try:
+        return correlation(_ranks(a), _ranks(b))
+    except StatisticsError:
+        return None
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

@@ -103,15 +103,13 @@ SYSTEMS = {system.name: system for system in (VLLM, SGLANG)}
 class TunedSize:
     """The config for one number of rows: its values by the system's names, and the launches it was chosen by.
 
-    `choices` are the config in each launch of that size; `microseconds` is the sum of their estimates, `next`
-    that of the fastest other config (None: there is no other).
+    `choices` are the config in each launch of that size; `microseconds` is the sum of their estimates.
     """
 
     size: int
     config: Entry
     choices: tuple[Choice, ...]
     microseconds: float
-    next: float | None
 
 
 @frozen
@@ -212,12 +210,8 @@ def tuned_files(export: Export, system: ServingSystem, keys: Mapping[str, str]) 
 
 def _triton(export: Export) -> str:
     """Return the version of Triton by which sglang names folders: 3.6.0 of 3.6.0+git1234."""
-    versions = {
-        choice.variant.toolchain.versions.get("triton", "")
-        for _, pick in export.picks
-        for choice in pick.choices[:1]
-    }
-    match = re.match(r"\d+(\.\d+)*", next(iter(versions), ""))
+    versions = export.picks[0][1].choices[0].variant.toolchain.versions
+    match = re.match(r"\d+(\.\d+)*", versions.get("triton", ""))
     return match[0].replace(".", "_") if match else "unknown"
 
 
@@ -230,9 +224,7 @@ def _tuned(size: int, launched: Sequence[tuple[Pick, Mapping[Entry, Choice]]]) -
         raise UserError(f"{one_line(kernel)} {text}: no config has an estimate for all launches of {size}")
     times = {entry: math.fsum(_time(entries[entry]) for _, entries in launched) for entry in common}
     best = min(common, key=times.__getitem__)
-    others = [time for entry, time in times.items() if entry != best]
-    choices = tuple(entries[best] for _, entries in launched)
-    return TunedSize(size, best, choices, times[best], min(others, default=None))
+    return TunedSize(size, best, tuple(entries[best] for _, entries in launched), times[best])
 
 
 def _time(choice: Choice) -> float:
@@ -275,7 +267,8 @@ class _Naming:
             listed = ", ".join(filter(None, kind.dtypes))
             raise UserError(f"{_OPTION}: dtype={one_line(dtype) or '?'} of {kind.text}: one of {listed}")
         sizes += [f"dtype={dtype}"] if dtype else []
-        sizes += [f"block_shape={self._blocks(names)}"] if kind.blocks or "block_shape" in self.keys else []
+        if kind.blocks or "block_shape" in self.keys:
+            sizes.append(f"block_shape=[{self.system.separator.join(map(str, self._blocks(names)))}]")
         flags = {name: self._number(name, self.keys[name], names) for name in _FLAGS if name in self.keys}
         sizes += ["per_channel_quant=True"] if flags.get("per_channel_quant") else []
         folder = self.system.folder.format(triton=self.triton) if kind is MOE else ""
@@ -286,13 +279,24 @@ class _Naming:
     def entries(self, expression: LaunchExpression | None, pick: Pick) -> dict[Entry, Choice]:
         """Return the fastest choice of each config in the system's names. Raises UserError."""
         self._check_translated([choice.variant for choice in pick.choices])
+        # Kernels load one scale per step; that of sglang's products is BLOCK_SIZE_K // block scales further.
+        block = self._blocks(_names(expression, pick.choices[0]))[1] if "block_shape" in self.keys else 0
+        exact = self.system is SGLANG and self.kind is PRODUCT
         result: dict[Entry, Choice] = {}
         for choice in pick.choices:
             if choice.estimate is None or not choice.estimate.complete or choice.launch is None:
                 continue
             entry = tuple(self._config(choice.variant, _names(expression, choice)))
+            depth = dict(entry)["BLOCK_SIZE_K"]
+            if block and (depth != block if exact else block % max(depth, 1)):
+                continue
             if entry not in result or _time(choice) < _time(result[entry]):
                 result[entry] = choice
+        if block and not result:
+            rule = f"{'equals' if exact else 'divides'} {block}"
+            raise UserError(
+                f"{_OPTION}: block_shape: no config with an estimate has a BLOCK_SIZE_K that {rule}"
+            )
         return result
 
     def _config(self, variant: Variant, names: Mapping[str, object]) -> Iterator[tuple[str, int]]:
@@ -343,14 +347,14 @@ class _Naming:
         # Both products of that memory have one file.
         return "NVIDIA_H200" if self.system is VLLM and "H200" in name.split("_") else name
 
-    def _blocks(self, names: Mapping[str, object]) -> str:
+    def _blocks(self, names: Mapping[str, object]) -> tuple[int, int]:
         text = self.keys.get("block_shape", "")
         shape = evaluate(text, names, _OPTION) if text else None
         if not isinstance(shape, tuple) or len(shape) != 2 or not all(map(_is_size, shape)):
             raise UserError(
                 f"{_OPTION}: block_shape={one_line(text) or '?'}: two numbers, such as [128, 128]"
             )
-        return f"[{self.system.separator.join(map(str, shape))}]"
+        return shape
 
     def _number(self, key: str, text: str, names: Mapping[str, object]) -> int:
         value = evaluate(text, names, _OPTION)

@@ -94,6 +94,35 @@ def test_a_product_multiplies_and_reads_as_on_nvidia(compiled: Compiled, target:
         assert unique_bytes(found)[name] == pytest.approx(size, rel=0.15), name
 
 
+# Two experts in three blocks of slots; how many slots are used is not known.
+EXPERTS = (
+    Launch(
+        (3, 4),
+        (
+            *(("a", "float16[48, 512]"), ("b", "float16[2, 512, 128]"), ("c", "float32[48, 128]")),
+            *(("slots", "int32[96]"), ("experts", "int32[3]"), ("padded", "int32[1]")),
+            *(("N", "128"), ("K", "512"), ("valid", "48")),
+        ),
+    ),
+    (
+        "expert_rows",
+        "*fp16:16, *fp16:16, *fp32:16, *i32:16, *i32:16, *i32:16, i32:16, i32:16, i32:16",
+        {"BM": 32, "BN": 32, "W": 64, "num_warps": 4},
+    ),
+)
+
+
+@pytest.mark.parametrize("target", ["hip:gfx942", "hip:gfx1100"])
+def test_programs_are_taken_to_work_if_a_value_that_ends_them_is_not_known(
+    compiled: Compiled, target: str
+) -> None:
+    """AMD's compiler puts the end of all early returns before the work."""
+    found = counted(compiled, EXPERTS, target)
+    assert (found.programs, found.ended) == (12, 0) and any("padded" in text for text in found.depends)
+    weights = sum(one.bytes for one in found.accesses if one.name == "load" and one.tensor == "b")
+    assert weights == 32 * 512 * 2  # all columns of the program's block
+
+
 def multiply_adds(found: LaunchCounts) -> float:
     """Return the multiply-adds of the matrix instructions of a program."""
     total = 0.0

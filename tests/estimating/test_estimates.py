@@ -13,7 +13,7 @@ import pytest
 
 import irscope
 import irscope.estimating
-from irscope.estimating.constants import A100, H100
+from irscope.estimating.constants import DEVICES, H100
 from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import OPCODES, machine_instructions
 from irscope.estimating.ranking import confidence_text, doubts, enough_measured, expected_losses, rank
@@ -84,8 +84,15 @@ def test_twice_the_rows_take_twice_the_time(capture: Workspace) -> None:
 
 def test_a_slower_device_takes_longer(capture: Workspace) -> None:
     variant = _variant(capture, 2048)
-    slower = estimate(variant, LAUNCH, partial(capture.contents.read, variant), A100)
+    slower = estimate(variant, LAUNCH, partial(capture.contents.read, variant), DEVICES["H100 PCIe"])
     assert slower.microseconds > _estimate(capture, variant).microseconds
+
+
+def test_code_for_another_target_has_no_estimate(capture: Workspace) -> None:
+    variant = _variant(capture, 2048)
+    for device in (DEVICES["A100"], DEVICES["MI300X"]):
+        with pytest.raises(UserError, match=f"cuda:90: not what {device.name} runs; pick --device compiles"):
+            estimate(variant, LAUNCH, partial(capture.contents.read, variant), device)
 
 
 def test_a_variant_without_machine_code_is_an_error(capture: Workspace) -> None:

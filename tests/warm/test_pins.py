@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from irscope.cli import warm
 from irscope.jobs.warm.pins import merged, pins_for, pins_of, pins_text, read_pins
 from irscope.model import (
     Argument,
@@ -175,6 +177,19 @@ def test_gpus_of_one_target_have_their_own_pins(tmp_path: Path):
         pins_for(pins, None)
     with pytest.raises(UserError, match="no pin is for it; there are pins for NVIDIA H100 80GB HBM3"):
         pins_for([PIN], "NVIDIA L4")
+
+
+@pytest.mark.parametrize(
+    ("device", "target"), [("MI300X", "hip:gfx942"), ("NVIDIA_H200", "cuda:90"), ("NVIDIA X1", None)]
+)
+def test_a_folder_for_a_gpu_model_is_for_its_target(device: str, target: str | None):
+    parser = argparse.ArgumentParser()
+    warm.add_arguments(parser)
+    command = ["serve.py", "-o", "folder", "--device", device]
+    built_for = warm.warm_options(parser.parse_args(command)).target
+    assert (str(built_for) if built_for else None) == target
+    given = warm.warm_options(parser.parse_args([*command, "--target", "cuda:80"])).target
+    assert str(given) == "cuda:80"
 
 
 def test_a_pin_without_a_device_is_for_all_that_have_none_of_their_own():

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from irscope.cli.main import main
-from irscope.estimating.constants import DEVICES, rates_of
+from irscope.cli.options import split_names
+from irscope.estimating.constants import DEVICES, Fit, rates_of, write_fit
 from irscope.estimating.counting.counts import LaunchCounts, count_launch
 from irscope.model import Launch, Target, UserError, Variant
 from irscope.targets import device_of, parse_target
@@ -68,6 +69,37 @@ def test_configs_on_devices_that_nobody_has(
     assert "L4: #2: cannot launch: 147,456 bytes of shared memory" in text.replace("#4", "#2")
     with Workspace(capture) as workspace:
         assert {str(variant.target) for variant in workspace.variants} == {"cuda:90"}  # it is not changed
+    assert "MI300X: no AMD GPU was measured" in " ".join(text.split())
+    assert main([*command, "--columns", "registers"]) == 2
+    assert "--columns: not with --devices" in capsys.readouterr().err
+
+
+def test_devices_are_named_as_users_name_them(tmp_path: Path, capture: Path):
+    """By irscope's names, as drivers and files of serving systems call them, or by a file of rates."""
+    table = (
+        '[R1]\nname = "NVIDIA R1"\ntarget = "cuda:90"\nmultiprocessors = 160\nclock = 2.0\nmemory = 13000\n'
+        "l2 = 20000\nl2_mib = 128\ntensor = 4096\n"
+    )
+    rates = tmp_path / "r1.toml"
+    rates.write_text(table)
+    assert split_names(["H100, NVIDIA H200,NVIDIA_L40S,"]) == ["H100", "NVIDIA H200", "NVIDIA_L40S"]
+    chosen = chosen_devices(["H100", "NVIDIA H200", "NVIDIA_L40S", str(rates)])
+    assert list(chosen) == ["H100", "H200", "L40S", "NVIDIA R1"]
+    assert (chosen["NVIDIA R1"].memory, chosen["NVIDIA R1"].l2_bytes) == (13000, 128 << 20)
+    with Workspace(capture) as workspace:
+        variant = workspace.variants[0]
+        r1, h200 = (workspace.estimate(variant, LAUNCH, name) for name in (str(rates), "H200"))
+        assert r1.device == "NVIDIA R1" and r1.microseconds < h200.microseconds
+        with pytest.raises(UserError, match="cuda:90: not what NVIDIA A100 SXM 80GB runs"):
+            workspace.estimate(variant, LAUNCH, "A100")
+    for before, after in (("memory =", "memoir ="), ("clock = 2.0", "clock = 0"), ("l2 =", "l3 =")):
+        rates.write_text(table.replace(before, after))
+        with pytest.raises(UserError, match=r"r1\.toml: .*; write one table like those of devices\.toml"):
+            chosen_devices([str(rates)])
+    constants = tmp_path / "fit.json"
+    write_fit(Fit("NVIDIA H200 SXM 141GB"), constants)
+    with pytest.raises(UserError, match=r"fit\.json: the constants of one device"):
+        chosen_devices([str(constants)])
 
 
 def test_without_a_launch_a_cell_is_the_occupancy(capture: Path, capsys: pytest.CaptureFixture[str]):

@@ -62,6 +62,7 @@ def test_a_function_makes_the_integers_of_a_tensor():
     assert integers("ids=values(512, BM // 2, -7)") == [512, 32, -7]
     assert integers("ids=starts(3, 4, M)") == [0, 3, 7, 23]
     assert integers("ids=range(4)") == [0, 1, 2, 3]
+    assert integers("routing=values(3, 1), ids=routing") == [3, 1]  # made under another name
     drawn = integers("ids=random(n, 8), n=1000, more=range(3)")
     assert sorted(set(drawn)) == list(range(8)) and drawn == integers("ids=random(1000, 8)")
 

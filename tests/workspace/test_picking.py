@@ -259,7 +259,8 @@ def _error(pick: Pick) -> float:
 
 def test_a_device_is_a_name_or_a_file(capture: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["pick", str(capture), "--device", "a100"]) == 0
-    assert "NVIDIA A100" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "NVIDIA A100" in shown and "cuda:80" in shown and "cuda:90" not in shown
     assert main(["pick", str(capture), "--device", "Z80"]) == 2
     assert "no device 'Z80'; known: H100" in capsys.readouterr().err
 

@@ -13,7 +13,8 @@ import pytest
 
 from benchmarks.vllm_choices import read_files
 from irscope.cli.main import main
-from irscope.document.tuned_files import python_files, serving_text
+from irscope.document.terminal.document_text import text_lines
+from irscope.document.tuned_files import export_content, python_files, serving_text
 from irscope.estimating.constants import DEVICES
 from irscope.estimating.terms import Estimate
 from irscope.model import Launch
@@ -128,9 +129,26 @@ def test_sglang_has_its_own_folder_and_spelling(capture: Path, tmp_path: Path):
     (path,) = version.iterdir()
     name = "E=8,N=2048,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128, 128]_down.json"
     assert path.name == name and list(json.loads(path.read_text())) == ["64"]
-    assert export(capture, tmp_path / "product", "sglang", PRODUCT, "--launch", launch(4096, 7168)) == 0
+    keys = PRODUCT.replace("[128, 128]", "[128, 64]")
+    assert export(capture, tmp_path / "product", "sglang", keys, "--launch", launch(4096, 7168)) == 0
     (path,) = (tmp_path / "product").iterdir()
-    assert path.name.endswith("dtype=fp8_w8a8,block_shape=[128, 128].json")
+    assert path.name.endswith("dtype=fp8_w8a8,block_shape=[128, 64].json")
+
+
+@pytest.mark.parametrize(
+    ("system", "blocks", "needs"),
+    [
+        ("vllm", "[128, 32]", "no config with an estimate has a BLOCK_SIZE_K that divides 32"),
+        ("sglang", "[128, 128]", "no config with an estimate has a BLOCK_SIZE_K that equals 128"),
+    ],
+)
+def test_no_config_is_written_that_skips_scales(
+    capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], system: str, blocks: str, needs: str
+):
+    """Both kernels load one scale per step; sglang's steps over BLOCK_SIZE_K // block of them."""
+    keys = PRODUCT.replace("[128, 128]", blocks)
+    assert export(capture, tmp_path / "out", system, keys, "--launch", launch(4096, 7168)) == 2
+    assert needs in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -219,8 +237,23 @@ def test_configs_for_amd_have_the_options_of_its_compiler(capture: Path):
         assert config["num_stages"] == 4
         for name in ("waves_per_eu", "matrix_instr_nonkdim", "kpack"):
             assert config[name] == metadata[name]
-        (file,) = tuned_files(export, SGLANG, keys | {"waves_per_eu": "2"})
+        (file,) = tuned_files(export, SGLANG, keys | {"waves_per_eu": "2", "block_shape": "[128, 64]"})
         assert dict(file.sizes[0].config)["waves_per_eu"] == 2
+
+
+def test_an_export_says_what_its_times_depend_on(capture: Path):
+    keys = {"N": "N", "K": "K", "dtype": "fp8_w8a8", "block_shape": "[128, 128]", **TILES}
+    with Workspace(capture) as workspace:
+        (_, pick), *_ = amd_export(workspace, "k").picks
+        choices = []
+        for choice in pick.choices:
+            assert choice.estimate
+            doubtful = replace(choice.estimate, depends=("padded (line 9)",), limits=("?: depends",))
+            choices.append(replace(choice, estimate=doubtful))
+        export = Export(DEVICES["MI300X"], ((None, replace(pick, choices=tuple(choices))),))
+        files = tuned_files(export, VLLM, keys)
+    lines = list(text_lines(export_content(files, ["x.json"])))
+    assert any(" 6? " in line for line in lines) and "?: depends" in lines
 
 
 @pytest.mark.parametrize("kernel", ["../../etc/x\n", "", "k" * 4000, "\u202e/k"])

@@ -471,8 +471,13 @@ class Interpreter:
         return all(self._position.get(target, 0) > position for target in targets)
 
     def _is_end(self, block: int) -> bool:
-        """Check whether nothing follows: no block, or one that only returns."""
-        return block == NONE or (not self.steps.blocks[block] and self.steps.exits[block][:2] == (NONE, NONE))
+        """Check whether nothing follows: no block, or one that only returns or jumps ahead to one."""
+        if block == NONE:
+            return True
+        taken, otherwise = self.steps.exits[block][:2]
+        if self.steps.blocks[block] or otherwise != taken:
+            return False
+        return taken == NONE or (self._skips(block, self.steps.exits[block]) and self._is_end(taken))
 
     def _unknown_branch(self, block: int, ending: Exit) -> bool:
         """Decide a branch that depends on data: take none back, otherwise enter what the branch skips."""
