@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from irscope.tui.screens.estimate import EstimateScreen
 from irscope.tui.widgets.document_view import DocumentView
 from irscope.workspace import Workspace
 from tests.tui import captures
+from tests.tui.driving import drawn, press
 from tests.tui.picture import characters
 
 
@@ -78,3 +80,12 @@ async def test_d_shows_all_configs_on_the_devices_of_the_target(launched: Path):
         assert all(name in shown for name in ("H100", "H200", "H20", "GH200")) and "L4" not in shown
         await pilot.press("d")
         await shows(app, pilot, "x faster by estimate (")
+
+
+async def test_the_costs_of_a_pair_have_units(tmp_path: Path) -> None:
+    app = IrscopeApp(Workspace(captures.softmax(tmp_path / "x.irscope")))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "J")  # B has 4 warps
+        assert "Shared 8 → 16 bytes" in drawn(app.screen.query_one("#costs"))
+        await press(pilot, "B")
+        assert re.search(r"\+ 3 barriers x \d+\)", characters(app))
