@@ -80,11 +80,11 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
     options.check_positive(args, "-j")
     options.check_timeout(args)
     device, usual = _device(args.device) if args.device else (None, None)
-    target = options.target(args.target or usual) if args.target or usual else None
+    named: str | None = args.target or usual
     pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
     _print(conflicts)
     return WarmOptions(
-        target=target,
+        target=options.target(named) if named else None,
         kernels=args.kernel,
         axes=tuple(axis for text in args.vary for axis in parse_axes(text)),
         pins=pins_for(pins, device),

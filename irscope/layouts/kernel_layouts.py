@@ -166,7 +166,6 @@ class KernelLayouts:
         self.document, self.target = ttgir, target
         self.version = triton_version(triton)
         self.layouts = Layouts(self.version, recorded)
-        self._known_ends: dict[tuple[str, str, str, bool], Sequence[_End]] = {}
         self._instructions = {name for name in _MATRIX_INSTRUCTIONS if name in assembly}
 
     @cached_property
@@ -263,14 +262,8 @@ class KernelLayouts:
             texts.append(f"{access.opcode}{line}: {text}" if access else text)
         return "; ".join(texts)
 
-    def _ends(self, tensor: Tensor, swizzle: bool) -> Sequence[_End]:
-        """Return a tensor's own end, then that of what an access moves it from or to."""
-        key = tensor.name, tensor.type, tensor.key, swizzle
-        if key not in self._known_ends:
-            self._known_ends[key] = list(self._find_ends(tensor, swizzle))
-        return self._known_ends[key]
-
-    def _find_ends(self, tensor: Tensor, swizzle: bool) -> Iterator[_End]:
+    def _ends(self, tensor: Tensor, swizzle: bool) -> Iterator[_End]:
+        """Yield a tensor's own end, then that of what an access moves it from or to."""
         drawn, layout, _ = self._layout(tensor, swizzle)
         yield None, _where(drawn, layout), layout
         for access in self._accesses_of(tensor):

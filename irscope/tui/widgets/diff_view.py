@@ -284,8 +284,7 @@ class DiffView(PageView):
         key = (index, part, index == self.cursor, cells, self._highlight_of(index), width)
         strip = self._strips.get(key)
         if strip is None:
-            base = self.base
-            segments = [Segment(" " * self._text_width, base)]
+            segments = [Segment(" " * self._text_width, self.base)]
             if index >= 0:
                 segments = self._painter().paint(self._layout[index], index == self.cursor, part)
             strip = self._strips[key] = Strip([*segments, Segment(cells, self.style("ruler"))], width)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -127,16 +126,12 @@ class GridView(Styled, can_focus=True):
         segments: list[Segment] = []
         for heading, panes in zip(self._headings, self._sides, strict=True):
             line: list[Segment] = []
-            used = 0
             if y == 0:
-                text = clipped(display_line(heading), self._width - 1)
-                line.append(Segment(text, self.style("title")))
-                used = cell_len(text)
+                line.append(Segment(clipped(display_line(heading), self._width - 1), self.style("title")))
             for pane in panes:
                 if 0 <= y - 1 - pane.y < pane.height:
-                    line = [*fitted(line, pane.x, self.base, used), *self._line(pane, y - 1 - pane.y)]
-                    used = pane.x + pane.width
-            segments += fitted(line, self._width, self.base, used)
+                    line = [*fitted(line, pane.x, self.base), *self._line(pane, y - 1 - pane.y)]
+            segments += fitted(line, self._width, self.base)
         strip = Strip(segments, self._width * len(self._sides))
         return strip.adjust_cell_length(self.size.width, self.base)
 
@@ -157,8 +152,7 @@ class GridView(Styled, can_focus=True):
             line += self._cells(pane, cells[pane.column + 1 :])
         else:
             line += self._cells(pane, cells[pane.left :])
-        used = pane.margin + pane.size * (len(cells) - pane.left)
-        return fitted(line, pane.width, self.base, used)
+        return fitted(line, pane.width, self.base)
 
     def _cells(self, pane: _Pane, cells: Sequence[GridCell | None]) -> Iterator[Segment]:
         """Yield neighbors of one style as one segment."""
