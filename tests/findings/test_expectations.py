@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from irscope.facts.measure import from_json
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import UserError
-from irscope.tui.table_model import columns, matching
+from irscope.tui.table_model import matching
 from irscope.workspace import FactTable
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 from irscope.workspace.gate import outcome, parse_conditions
-from irscope.workspace.growth import InProgress
 from irscope.workspace.table import TableSection
 from tests.document.conftest import variant
+from tests.tables import columns_of
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}
 VALUES = {
@@ -134,10 +134,7 @@ def filtered(text: str) -> list[int]:
     one = variant(1, BLOCK=64, MODE="Fast", KEY=(1, 2))
     facts = FactTable()
     facts.add(one, FACTS)
-    shown = columns(
-        [one], list(FACT_KINDS), facts, InProgress(), lambda _: "", lambda some: [""] * len(some), {}
-    )
-    section = TableSection([one], facts, shown)
+    section = TableSection([one], facts, columns_of([one], list(FACT_KINDS), facts))
     return [v.id for v in matching(text, section, [one])]
 
 

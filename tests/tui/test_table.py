@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,13 @@ from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
-from irscope.tui.table_model import columns, matching
+from irscope.tui.table_model import matching
 from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import FactTable, Scope, TableColumn, Workspace
-from irscope.workspace.growth import InProgress
+from irscope.workspace import FactTable, Scope, Workspace
 from irscope.workspace.table import TableSection
+from tests.tables import columns_of
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled
 
@@ -166,11 +165,6 @@ async def test_columns_that_vary_are_shown_and_the_others_listed(app: IrscopeApp
 
 REGISTERS = FactKind("registers", "regs", "registers", "low", "Registers of a thread")
 OCCUPANCY = FactKind("occupancy", "occ", "fraction", "high", "Share of warps in flight")
-
-
-def columns_of(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactTable) -> list[TableColumn]:
-    """Return the columns without ages, differences and classes of bits."""
-    return columns(variants, kinds, facts, InProgress(), lambda _: "", lambda some: [""] * len(some), {})
 
 
 @pytest.fixture

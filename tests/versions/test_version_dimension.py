@@ -11,7 +11,7 @@ from irscope.document.variant_content import versions_content
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
-from irscope.tui.table_model import columns, matching
+from irscope.tui.table_model import matching
 from irscope.workspace import Workspace
 from irscope.workspace.charts import axes
 from irscope.workspace.compiler_version import CompilerVersion, compiler_version
@@ -20,6 +20,7 @@ from irscope.workspace.opening import opening_pair
 from irscope.workspace.table import TableSection
 from irscope.workspace.timeline import Timeline, version_summaries
 from tests.cli.conftest import TTGIR
+from tests.tables import columns_of
 
 KERNEL = SourceFunction("add_kernel", "add.py", 3, "def add_kernel(x, BLOCK: tl.constexpr):\n    pass\n")
 
@@ -140,7 +141,7 @@ def test_the_timeline_steps_through_versions(capture):
 
 def test_the_filter_of_the_table_finds_a_version(capture):
     facts, variants = FactTable(), capture.variants
-    section = TableSection(variants, facts, columns(variants, [], facts, capture.in_progress))
+    section = TableSection(variants, facts, columns_of(variants, [], facts))
     assert [v.id for v in matching("triton=3.8.0", section, variants)] == [3, 4]
     assert [v.id for v in matching("ptxas=12.9.86 BLOCK=64", section, variants)] == [7]
 

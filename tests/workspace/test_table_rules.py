@@ -11,13 +11,13 @@ from irscope.facts.registry import FACT_NAMED, kinds_for
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
-from irscope.tui.table_model import Folding, columns, constants_text, rows
+from irscope.tui.table_model import Folding, constants_text, rows
 from irscope.workspace import FactTable, Scope
 from irscope.workspace.first_difference import equal_text, joined
-from irscope.workspace.growth import InProgress
 from irscope.workspace.kernel_scopes import scope_counts, scope_of
 from irscope.workspace.opening import opening_pair
 from irscope.workspace.table import TableSection, sorted_variants
+from tests.tables import columns_of
 
 
 def variant(id_: int, config: Mapping[str, Value], kernel: str = "k", target: str = "cuda:90") -> Variant:
@@ -56,7 +56,7 @@ def test_equal_variants_share_a_row() -> None:
 
 def test_what_all_variants_have_in_common_is_one_line() -> None:
     facts = known(*STAGES, stack=[0, 0, 0], registers=[32, 64, 96], shared=[None, None, 5])
-    found = columns(STAGES, kinds_for("cuda"), facts, InProgress())
+    found = columns_of(STAGES, kinds_for("cuda"), facts)
     text = constants_text(TableSection(STAGES, facts, found))
     assert text.startswith("all: BLOCK=64, kernel k, target cuda:90, Stack 0 bytes")
     assert "Regs" not in text
@@ -65,7 +65,7 @@ def test_what_all_variants_have_in_common_is_one_line() -> None:
 
 def test_sorting_is_stable_and_unknown_values_come_last() -> None:
     facts = known(*STAGES, registers=[64, None, 32])
-    by = {column.name: column for column in columns(STAGES, kinds_for("cuda"), facts, InProgress())}
+    by = {column.name: column for column in columns_of(STAGES, kinds_for("cuda"), facts)}
     assert [v.id for v in sorted_variants(STAGES, by["registers"], False)] == [3, 1, 2]
     assert [v.id for v in sorted_variants(STAGES, by["registers"], True)] == [1, 3, 2]
     assert [v.id for v in sorted_variants(STAGES[::-1], by["BLOCK"], True)] == [3, 2, 1]
