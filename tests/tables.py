@@ -1,4 +1,4 @@
-"""The columns of a table, for tests that need neither ages, nor first differences, nor classes of bits."""
+"""The columns of a table without ages, first differences and classes of bits, for tests."""
 
 from __future__ import annotations
 

@@ -97,7 +97,9 @@ def read_device(path: Path) -> DeviceRates:
         if min(rates.multiprocessors, rates.clock, rates.memory, rates.l2, rates.l2_bytes, rates.tensor) <= 0:
             raise ValueError("a rate is not above 0")
     except (OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
-        raise UserError(f"{path}: {error}; write one table like those of devices.toml") from None
+        raise UserError(
+            f"{path}: not the rates of a device ({error}); write one table like those of devices.toml"
+        ) from None
     return rates
 
 

@@ -480,8 +480,8 @@ def partitions_pace(
         own = range(max(1, warps // 4))
         groups += [_WarpGroup(not number, _State(units=units), loop, loop.start) for number in own]
     each = sum(at in products for at in inside) // max(1, waits)
-    given = ReplayInput(products, 4, transfers, {}, len(needs), max(1, each))
-    return PartitionReplay(code, runs, given, needs).pace_of(groups, PASSES, memory)
+    replay_input = ReplayInput(products, 4, transfers, {}, len(needs), max(1, each))
+    return PartitionReplay(code, runs, replay_input, needs).pace_of(groups, PASSES, memory)
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:

@@ -137,8 +137,9 @@ class LaunchExpression:
             ]
             for name in ready or list(pending)[:1]:
                 written = pending.pop(name).with_lengths(made)
-                integers = made.get(written.text, written.integers)
-                integers = _made(written, names) if written.maker else integers
+                integers = (
+                    _made(written, names) if written.maker else made.get(written.text, written.integers)
+                )
                 if integers is None:
                     names[name] = _value(written, names)
                 else:

@@ -117,9 +117,9 @@ def test_programs_are_taken_to_work_if_a_value_that_ends_them_is_not_known(
     compiled: Compiled, target: str
 ) -> None:
     """AMD's compiler puts the end of all early returns before the work."""
-    found = counted(compiled, EXPERTS, target)
-    assert (found.programs, found.ended) == (12, 0) and any("padded" in text for text in found.depends)
-    weights = sum(one.bytes for one in found.accesses if one.name == "load" and one.tensor == "b")
+    counts = counted(compiled, EXPERTS, target)
+    assert (counts.programs, counts.ended) == (12, 0) and any("padded" in text for text in counts.depends)
+    weights = sum(one.bytes for one in counts.accesses if one.name == "load" and one.tensor == "b")
     assert weights == 32 * 512 * 2  # all columns of the program's block
 
 

@@ -188,8 +188,8 @@ def test_a_folder_for_a_gpu_model_is_for_its_target(device: str, target: str | N
     command = ["serve.py", "-o", "folder", "--device", device]
     built_for = warm.warm_options(parser.parse_args(command)).target
     assert (str(built_for) if built_for else None) == target
-    given = warm.warm_options(parser.parse_args([*command, "--target", "cuda:80"])).target
-    assert str(given) == "cuda:80"
+    chosen = warm.warm_options(parser.parse_args([*command, "--target", "cuda:80"])).target
+    assert str(chosen) == "cuda:80"
 
 
 def test_a_pin_without_a_device_is_for_all_that_have_none_of_their_own():

@@ -56,8 +56,8 @@ def test_equal_variants_share_a_row() -> None:
 
 def test_what_all_variants_have_in_common_is_one_line() -> None:
     facts = known(*STAGES, stack=[0, 0, 0], registers=[32, 64, 96], shared=[None, None, 5])
-    found = columns_of(STAGES, kinds_for("cuda"), facts)
-    text = constants_text(TableSection(STAGES, facts, found))
+    section = TableSection(STAGES, facts, columns_of(STAGES, kinds_for("cuda"), facts))
+    text = constants_text(section)
     assert text.startswith("all: BLOCK=64, kernel k, target cuda:90, Stack 0 bytes")
     assert "Regs" not in text
     assert "Shared" not in text  # that of two variants is unknown

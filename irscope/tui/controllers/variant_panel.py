@@ -47,9 +47,9 @@ class VariantPanelController(Controller):
         full_height = table.line_count() + HEADING
         default = min(full_height, self._default_height())
         free = table.size.height + texts.size.height - default - HEADING - texts.line_count()
-        is_taller = free > 0 and full_height > default
-        if is_taller or table.styles.inline.has_rule("max_height"):  # Textual lays the screen out again
-            table.styles.max_height = min(full_height, default + free) if is_taller else None
+        rows = min(full_height, default + free) if free > 0 and full_height > default else None
+        if rows or table.styles.inline.has_rule("max_height"):  # Textual lays the screen out again
+            table.styles.max_height = rows
 
     def _default_height(self) -> int:
         """Return the height that the style sheet allows the table, in lines."""
