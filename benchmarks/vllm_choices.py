@@ -6,7 +6,9 @@ Each line of vllm_choices.txt is a file that vLLM ships. For each of its numbers
 sample of the configs that vLLM's own tuning tries, and vLLM's choice. irscope adds the estimates of the two
 products of a layer, as vLLM uses one config for both, and ranks configs by the sum. Prints, by device, how
 often vLLM's choice is among the first tenth, and how often it costs at most 5 % more than the first, by
-estimate. Nothing is measured here, so this says whether both agree, not which is faster.
+estimate. Nothing is measured, so this says whether both agree, not which is faster. With --measure, which
+needs such a GPU and torch, it also launches both choices with the same routing and prints, as
+vLLM's time over that of irscope's first, the speed that irscope's choice reaches.
 
 FOLDER keeps the captures, one per target and type, and what was estimated: running it again is fast. Delete
 FOLDER to compile again.
@@ -16,18 +18,21 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import math
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
+from typing import Any
 
 from irscope.estimating.constants import DEVICES, DeviceRates
 from irscope.model import UserError
+from irscope.model.integer_values import made_integers
 from irscope.model.records import grouped
 from irscope.workspace import Pick, Workspace
 from irscope.workspace.picking import picks
@@ -138,7 +143,8 @@ class TunedFile:
 class Verdict:
     """How vLLM's choice does by estimate: its rank from 1 among `count`, and its time over the first's.
 
-    None: irscope says that it cannot be launched, or does not estimate it.
+    None: irscope says that it cannot be launched, or does not estimate it. `speed` is its time over that of
+    the first as the GPU measured them, None without --measure.
     """
 
     file: TunedFile
@@ -146,6 +152,7 @@ class Verdict:
     rank: int | None
     count: int
     cost: float | None
+    speed: float | None = None
 
     @property
     def first_tenth(self) -> bool:
@@ -277,23 +284,81 @@ def estimates(ranked: Sequence[Pick]) -> dict[Values, float]:
     }
 
 
-def judge(file: TunedFile, choice: Choice, totals: Mapping[Values, float]) -> Verdict:
-    """Compare one choice of vLLM with the ranking."""
+def judge(file: TunedFile, choice: Choice, totals: Mapping[Values, float], kernel: Any | None) -> Verdict:
+    """Compare one choice of vLLM with the ranking; if there is a kernel, also launch it and the first."""
     time = totals.get(choice.values)
     if time is None:
         return Verdict(file, choice.tokens, None, len(totals), None)
     rank = 1 + sum(other < time for other in totals.values())
-    return Verdict(file, choice.tokens, rank, len(totals), time / min(totals.values()))
+    first = min(totals, key=totals.__getitem__)
+    speed = None
+    if kernel is not None:
+        theirs, ours = measured(kernel, file, choice.tokens, [choice.values, first])
+        speed = theirs / ours
+    return Verdict(file, choice.tokens, rank, len(totals), time / totals[first], speed)
+
+
+def load_kernel(source: Path) -> Any:
+    """Return the kernel of a file that `capture` wrote, without autotuning."""
+    spec = importlib.util.spec_from_file_location(source.stem.replace("-", "_"), source)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.fused_moe.fn
+
+
+def measured(kernel: Any, file: TunedFile, tokens: int, configs: Sequence[Values]) -> list[float]:
+    """Return the ms of both products of a layer with each config, the least of two medians.
+
+    The values of a config are measured next to each other and in both orders.
+    """
+    from triton.testing import do_bench
+
+    best = [math.inf] * len(configs)
+    runs = [[launcher(kernel, file, tokens, values, up) for up in (True, False)] for values in configs]
+    for order in (range(len(configs)), reversed(range(len(configs)))):
+        for index in order:
+            time = sum(do_bench(run, warmup=5, rep=40, return_mode="median") for run in runs[index])
+            best[index] = min(best[index], time)
+    return best
+
+
+def launcher(kernel: Any, file: TunedFile, tokens: int, values: Values, up: bool) -> Callable[[], object]:
+    """Return what launches one product of a layer with a config; see `launches`."""
+    import torch
+
+    slots = tokens * file.top
+    n, k, top, height = (
+        (2 * file.columns, file.hidden, file.top, tokens) if up else (file.hidden, file.columns, 1, slots)
+    )
+    options = dict(zip((*NAMES, *AMD_NAMES), values, strict=False))
+    routed = [tokens, file.experts, file.top, options["BLOCK_SIZE_M"]]
+    lists = [
+        torch.tensor(made_integers(maker, routed), dtype=torch.int32, device="cuda")
+        for maker in ("moe_slots", "moe_experts", "moe_padded")
+    ]
+    kind = torch.bfloat16 if file.dtype == "-" else torch.float8_e4m3fn
+    a, b = (
+        torch.randn(shape, device="cuda", dtype=torch.bfloat16).to(kind)
+        for shape in ((height, k), (file.experts, n, k))
+    )
+    c = torch.empty((slots, n), device="cuda", dtype=torch.bfloat16)
+    scales = [torch.ones(size, device="cuda") for size in (1, file.experts)]
+    length = len(lists[0])
+    grid = (-(-length // options["BLOCK_SIZE_M"]) * -(-n // options["BLOCK_SIZE_N"]),)
+    arguments = (a, b, c, *scales, *lists, n, k, length, slots, top, k, n * k, k, n)
+    return lambda: kernel[grid](*arguments, **options)
 
 
 def verdicts(
-    files: Sequence[TunedFile], folder: Path, sizes: set[int], count: int, jobs: int
+    files: Sequence[TunedFile], folder: Path, sizes: set[int], count: int, jobs: int, measure: bool = False
 ) -> Iterator[Verdict]:
     """Yield the verdict of each choice."""
     for (target, dtype), members in grouped(files, lambda file: (file.rates.target, file.dtype)).items():
         space = sample(target, count)
         chosen = [choice.values for file in members for choice in file.choices]
         path = capture(folder, target, dtype, list(dict.fromkeys([*space, *chosen])), jobs)
+        kernel = load_kernel(path.with_suffix(".py")) if measure else None
         for file in members:
             device = next(name for name, rates in DEVICES.items() if rates is file.rates)
             with Workspace(path) as workspace:
@@ -306,8 +371,9 @@ def verdicts(
                     except UserError as error:
                         print(f"{file.device}: {error}", file=sys.stderr)
                         break
-                    verdict = judge(file, choice, totals)
+                    verdict = judge(file, choice, totals, kernel)
                     place = f"rank {verdict.rank} of {verdict.count}, cost {verdict.cost}"
+                    place += f", speed {verdict.speed:.3f}" if verdict.speed else ""
                     entry = f"{file.device} N={file.columns} {file.dtype} M={choice.tokens}"
                     print(f"{entry}: {place}", file=sys.stderr, flush=True)
                     yield verdict
@@ -320,12 +386,13 @@ def main() -> None:
     parser.add_argument("--sizes", default="", help="only these numbers of tokens")
     parser.add_argument("--device", default="", help="only devices whose name has this")
     parser.add_argument("--sample", type=int, default=48, help="configs of the space to rank (48)")
+    parser.add_argument("--measure", action="store_true", help="launch both choices on this machine's GPU")
     parser.add_argument("--jobs", type=int, default=2, help="processes to compile with (2)")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     files = [file for file in read_files() if args.device in file.device]
     sizes = set(map(int, filter(None, args.sizes.split(","))))
-    found = list(verdicts(files, args.folder, sizes, args.sample, args.jobs))
+    found = list(verdicts(files, args.folder, sizes, args.sample, args.jobs, args.measure))
     print(
         "| device | entries | among the first 10 % | at most 5 % more | either | median cost | not launched |"
     )
@@ -343,6 +410,9 @@ def main() -> None:
             len(members) - len(costs),
         )
         print(f"| {' | '.join(map(str, row))} |")
+        if speeds := [verdict.speed for verdict in members if verdict.speed]:
+            speed = geometric_mean(speeds)
+            print(f"{device}: irscope's first reaches {speed:.3f} of the speed of vLLM's choice")
 
 
 if __name__ == "__main__":

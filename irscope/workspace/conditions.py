@@ -96,6 +96,7 @@ def parse_expectation(text: str, changes: bool = False, bits: bool = False) -> t
     Their values may be changes if `changes`. If `bits`, BITS may be compared with the name of a variant.
     Raises UserError if it is malformed.
     """
+    text = " ".join(text.splitlines())
     comparisons: list[FactComparison] = []
     joined = True
     for position, item in _items(text, partial(_comparison_of_fact, changes=changes, bits=bits)):

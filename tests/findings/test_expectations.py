@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from irscope.facts.measure import from_json
@@ -84,6 +84,8 @@ def test_aliases_are_names_of_facts():
 
 
 @given(st.text(max_size=60))
+@example("0\n")
+@example("registers\n== 1 and\nspills")
 def test_any_text_is_parsed_or_rejected_in_one_line(text):
     try:
         expectation = parse_expectation(text)

@@ -129,7 +129,7 @@ class DiffView(PageView):
         rows = []
         for right, lines in enumerate(self._highlighted):
             above = self.page.line_before(after + 1, bool(right))
-            line = min((line for line in lines if line >= above), default=None)
+            line = min(filter(above.__le__, lines), default=None)
             if line is not None:
                 rows.append(self.page.row_of(line, bool(right)))
         return min((row for row in rows if row > after), default=None)
@@ -264,14 +264,6 @@ class DiffView(PageView):
         half = (width - 2) // 2
         left_segments = [*fitted([Segment(left, style)], half, style), Segment("│", style)]
         return Strip([*left_segments, *fitted([Segment(right, style)], width - half - 1, style)], width)
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the lines of a region; Textual would copy and filter each again, for borders and effects."""
-        strips = [self.render_line(y) for y in crop.line_range]
-        background = self.background_colors[1]
-        for line_filter in self.get_line_filters():
-            strips = [strip.apply_filter(line_filter, background) for strip in strips]
-        return [strip.crop(*crop.column_span) for strip in strips]
 
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` and its part of the minimap; cached until something changes."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
+from textual.color import Color
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
@@ -21,6 +23,9 @@ from irscope.model.text import display_line
 from irscope.tui.bindings import MOVE, KeyGroup
 from irscope.tui.page import searcher
 from irscope.tui.paint import fitted
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # The first line of a panel is its heading, which does not scroll.
 HEADING = 1
@@ -53,6 +58,9 @@ class Styled(Widget):
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
         self._rich_styles: dict[tuple[str, ...], Style] = {}
+        # The lines on screen, by their places, and the size and background that they were drawn for.
+        self._drawn: dict[int, Strip] = {}
+        self._drawn_for: tuple[Size, Color] | None = None
 
     @property
     def base(self) -> Style:
@@ -67,6 +75,38 @@ class Styled(Widget):
         self._base = None
         self._inks.clear()
         self._rich_styles.clear()
+        self._drawn.clear()
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Draw regions again, or everything."""
+        for region in regions:
+            for y in region.line_range:
+                self._drawn.pop(y, None)
+        if not regions:
+            self._drawn.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines of a region, of which only those that were refreshed are drawn.
+
+        Textual asks for all of them whenever any widget changes, and would copy and filter each again.
+        """
+        if self.styles.gutter:
+            return super().render_lines(crop)  # which draws borders
+        drawn_for = self.outer_size, self.background_colors[1]
+        if self._drawn_for != drawn_for:
+            self._drawn_for = drawn_for
+            self._drawn.clear()
+        for y in crop.line_range:
+            if y not in self._drawn:
+                self._drawn[y] = reduce(
+                    lambda strip, effect: strip.apply_filter(effect, drawn_for[1]),
+                    self.get_line_filters(),
+                    self.render_line(y),
+                )
+        return [self._drawn[y].crop(*crop.column_span) for y in crop.line_range]
 
     def style(self, *names: str) -> Style:
         """Return the style of a component class, with the widget's background."""
