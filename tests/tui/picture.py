@@ -13,6 +13,8 @@ from rich.style import Style
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.app import App
 
+from irscope.tui.widgets.line_view import Styled
+
 
 class TextPicture(SingleFileSnapshotExtension):
     """A file per picture."""
@@ -40,6 +42,14 @@ def styles(app: App[None]) -> str:
             "".join(f"{length}{names.setdefault(style, _name(len(names)))}" for style, length in runs)
         )
     return "\n".join([*lines, *(f"{name}: {style}" for style, name in names.items())]) + "\n"
+
+
+def check_nothing_is_stale(app: App[None]) -> None:
+    """Check that the screen is what drawing all of it again gives: panels keep the lines that they drew."""
+    before = characters(app), styles(app)
+    for panel in app.screen.walk_children(Styled):
+        panel.refresh()
+    assert (characters(app), styles(app)) == before
 
 
 def _lines(app: App[None]) -> list[list[Segment]]:

@@ -22,12 +22,25 @@ from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
 from tests.tui.compiling import until
 from tests.tui.driving import drawn, press, settled, tab, texts
+from tests.tui.picture import check_nothing_is_stale
 
 SIZE = (160, 50)
 
 
 def said(pilot: Pilot[None]) -> list[str]:
     return [note.message for note in pilot.app._notifications]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [("3", *"jjGkgltu"), ("i", "i", *"jjk"), ("S", "tab", *"jjjk", "tab", *"jj"), ("shift+tab", *"jjksl"),
+     ("T", *"ljnzc"), ("p", *"jkd"), ("C", *"ljhk"), ("slash", *"add", "enter", *"nnN")],
+)  # fmt: skip
+async def test_no_key_leaves_a_stale_line(app: IrscopeApp, keys: tuple[str, ...]) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        for key in keys:
+            await press(pilot, key)
+            check_nothing_is_stale(app)
 
 
 async def test_back_from_a_jump_reopens_why_where_it_was(app: IrscopeApp) -> None:

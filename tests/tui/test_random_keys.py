@@ -28,7 +28,6 @@ from textual.pilot import Pilot
 from irscope.tui import key_help
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.bars import StageTabs
-from irscope.tui.widgets.line_view import Styled
 from irscope.workspace import Workspace
 from irscope.workspace.live import NotAdded, PassesRefused, Publish
 from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
@@ -36,7 +35,7 @@ from tests import recorded_passes
 from tests.tui import captures
 from tests.tui.conftest import disassemble
 from tests.tui.driving import idle
-from tests.tui.picture import characters, styles
+from tests.tui.picture import check_nothing_is_stale
 
 _BURSTS, _KEYS, _FIRST = map(int, re.findall(r"[0-9]+", os.environ.get("RANDOM_KEYS", "8x120") + "+0")[:3])
 _MAKERS: tuple[Callable[[Path], Path], ...] = (
@@ -148,10 +147,7 @@ def _check_paint(app: App[None]) -> None:
     assert len(lines) == app.size.height
     internal = [note.message for note in app._notifications if "Internal error" in note.title]
     assert not internal
-    before = characters(app), styles(app)
-    for panel in app.screen.query(Styled):  # draws again what it keeps
-        panel.refresh()
-    assert (characters(app), styles(app)) == before
+    check_nothing_is_stale(app)
 
 
 async def _check_it_answers(pilot: Pilot[None]) -> None:
