@@ -186,8 +186,8 @@ class Ranked:
     variant: Variant
     launch: Launch | None
     estimate: Estimate | None
-    rejected: str | None = None
-    reason: str = ""
+    rejected: str | None
+    reason: str
 
 
 @frozen

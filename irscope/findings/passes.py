@@ -51,7 +51,7 @@ class PassStep:
     seconds: float
     before: PassModule | None
     after: PassModule | None
-    failed: bool = False
+    failed: bool
 
     @property
     def changed(self) -> bool:

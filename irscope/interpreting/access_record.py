@@ -85,8 +85,8 @@ class RecordedAccess:
     size: int
     type: Type
     epoch: int
-    iterations: tuple[int, ...] = ()
-    origin: LoadedValue = _NOTHING_REMEMBERED
+    iterations: tuple[int, ...]
+    origin: LoadedValue
     uniform: frozenset[int] = frozenset()
     value: float | None = None
     partition: int = 0
@@ -443,8 +443,8 @@ def recorded(
     program: StageProgram,
     launch: KernelLaunch,
     programs: Iterable[ProgramId],
-    barriers: Collection[int] = (),
-    budget: int = 1 << 60,
+    barriers: Collection[int],
+    budget: int,
 ) -> AccessRecord:
     """Execute programs of a launch and record what they access. Never raises.
 

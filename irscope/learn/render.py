@@ -203,8 +203,8 @@ class LessonPage:
     a: Variant
     b: Variant
     stage: str
-    line: int | None = None
-    right: bool = False
+    line: int | None
+    right: bool
 
 
 class LessonPages:

@@ -291,9 +291,7 @@ class CaptureReader(BlobReader):
         failure_rows = self._rows("SELECT id, failure NOT NULL FROM variant")
         return {int(id_): bool(failed) for id_, failed in failure_rows}
 
-    def listing(
-        self, kernel: str | None = None, target: str | None = None
-    ) -> tuple[list[Variant], Mapping[int, str]]:
+    def listing(self, kernel: str | None, target: str | None) -> tuple[list[Variant], Mapping[int, str]]:
         """Return the `summaries` of variants that match two globs (None: all), and the names of all by id.
 
         Raises UserError, listing what there is, if either matches nothing.

@@ -54,7 +54,7 @@ class AccessCount:
     width: int
     warps: float
     threads: float
-    sectors: float = 0.0
+    sectors: float
     lines: float = 0.0
     wavefronts: float = 0.0
 

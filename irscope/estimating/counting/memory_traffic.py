@@ -193,12 +193,12 @@ class TensorTraffic:
     direction: str
     bytes: float
     touched: float
-    again: Mapping[int, float] = field(default_factory=dict)
-    sharing: tuple[tuple[int, float], ...] = ((1, 1.0),)
-    tensor_bytes: int | None = None
-    scattered: bool = False
-    columns: tuple[tuple[int, float], ...] = ((1, 1.0),)
-    several: bool = False
+    again: Mapping[int, float]
+    sharing: tuple[tuple[int, float], ...]
+    tensor_bytes: int | None
+    scattered: bool
+    columns: tuple[tuple[int, float], ...]
+    several: bool
 
     def unique_bytes(self, programs: float) -> float:
         """Return the different bytes that consecutive programs access; `programs` is their number."""

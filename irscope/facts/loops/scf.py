@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from itertools import islice
 
 from irscope.diff.def_use import Definition, definitions
@@ -49,11 +48,11 @@ class ScfLoop:
     chain: Chain
     parent: int
     depth: int
-    lower: Definition | None = None
-    upper: Definition | None = None
-    step: Definition | None = None
-    carried: int = 0
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    lower: Definition | None
+    upper: Definition | None
+    step: Definition | None
+    carried: int
+    attributes: Mapping[str, str]
 
     def follows(self, other: ScfLoop) -> bool:
         """Check whether it goes on where another loop ends, as the remainder of an unrolled loop does."""
