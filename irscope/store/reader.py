@@ -394,22 +394,6 @@ class CaptureReader(BlobReader):
                 return encoding.object_from_json(text)
         return None
 
-    def facts(self, version: int) -> dict[int, dict[str, Any]]:
-        """Return the facts stored with this `version` of the analysis: variant id -> name -> value."""
-        stored = self.facts_kept()
-        return {variant: facts for variant, (of_version, facts) in stored.items() if of_version == version}
-
-    def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
-        """Return the facts stored with any version of the analysis.
-
-        Variant id -> version, and name -> value.
-        """
-        return {
-            id_: (block.version, facts)
-            for block in self.fact_blocks()
-            for id_, facts in zip(block.ids, block.documents(), strict=True)
-        }
-
     def fact_blocks(self) -> Iterator[FactBlock]:
         """Yield the facts of all variants by column, some variants at a time."""
         from irscope.store.blocks import facts_by_column, read_fact_blocks

@@ -54,11 +54,6 @@ class LayoutDrawing:
     sentences: Sequence[str] = ()
     picture: Picture | None = None
 
-    @property
-    def description(self) -> str:
-        """Return the sentences in one line; the grid's notes if there are none."""
-        return " ".join(self.sentences or self.grid.notes)
-
 
 class VariantLayouts:
     """The tensors, shared-memory accesses and layout conversions of a variant.
