@@ -196,11 +196,6 @@ class Ranking:
 
     ranked: tuple[Ranked, ...]
 
-    @property
-    def accepted(self) -> tuple[Ranked, ...]:
-        """Return the variants worth measuring, best first."""
-        return tuple(candidate for candidate in self.ranked if candidate.rejected is None)
-
 
 def rank(
     variants: Sequence[Variant],
