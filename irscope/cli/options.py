@@ -216,14 +216,14 @@ def width_of(args: argparse.Namespace, file: TextIO | None = None) -> int | None
     return None
 
 
-def paint(file: TextIO | None = None) -> Paint:
-    """Return the styles for output to `file` (stdout): none if it is not a terminal.
+def paint() -> Paint:
+    """Return the styles for output to stdout: none if it is not a terminal.
 
     NO_COLOR (https://no-color.org) removes colors, but not bold and reverse.
     """
     from irscope.document.terminal.styles import Paint
 
-    terminal = (file or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     return Paint(attributes=terminal, color=terminal and not os.environ.get("NO_COLOR"))
 
 

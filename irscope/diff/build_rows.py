@@ -36,7 +36,7 @@ def build_rows(
     matches: Sequence[int],
     changes: Mapping[int, Change],
     layout_lines: Mapping[int, tuple[int, Change]],
-    work: AlignmentBudget | None = None,
+    work: AlignmentBudget | None,
 ) -> list[Row]:
     """Return the rows of two documents.
 

@@ -201,21 +201,17 @@ def _compare(left: Layout, right: Layout, uses: int) -> LayoutChange:
 def flat_fields(layout: Layout) -> dict[str, str]:
     """Return a layout's kind and fields, with dotted names for nested ones: `parent.sizePerThread`."""
     flat = {"kind": layout.kind}
-    flat.update(_flattened(layout.fields, ""))
-    return flat
-
-
-def _flattened(fields: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:
-    pending = [(prefix + name, text) for name, text in fields.items()][::-1]
+    pending = [*layout.fields.items()][::-1]
     while pending:
         name, text = pending.pop()
         kind, opening, rest = text.partition("<{")
         if not (text.startswith("#") and opening and rest.endswith("}>")):
-            yield name, text
+            flat[name] = text
             continue
-        yield f"{name}.kind", kind
+        flat[f"{name}.kind"] = kind
         inner = _split_fields(rest.removesuffix("}>"))
         pending += [(f"{name}.{key}", value) for key, value in inner][::-1]
+    return flat
 
 
 def _split_fields(text: str) -> list[tuple[str, str]]:

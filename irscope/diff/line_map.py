@@ -190,7 +190,7 @@ class LocationNumbers:
 
 
 def number_locations(
-    left: Document, right: Document, lines: LineMap = NO_LINES
+    left: Document, right: Document, lines: LineMap
 ) -> tuple[LocationNumbers, LocationNumbers] | None:
     """Assign numbers to the locations of both documents' operations; None if either has none.
 

@@ -28,7 +28,7 @@ from itertools import pairwise
 
 from irscope.diff.align import longest_increasing
 from irscope.diff.def_use import Definition, Definitions, matched_parameters
-from irscope.diff.line_map import NO_LINES, NO_LOCATION, LineMap, number_locations
+from irscope.diff.line_map import NO_LOCATION, LineMap, number_locations
 from irscope.diff.matching import UNMATCHED
 from irscope.languages.document import OPAQUE, Document, Operation
 from irscope.languages.language import Language
@@ -157,7 +157,7 @@ def match_moved(
     right: Document,
     matches: list[int],
     defs: tuple[Definitions, Definitions],
-    lines: LineMap = NO_LINES,
+    lines: LineMap,
 ) -> None:
     """Match operations that moved, also if they had another match; update `matches` in place.
 

@@ -295,11 +295,6 @@ def _left_first(rows: Sequence[Row]) -> list[Row]:
     return ordered + rights
 
 
-def _sides(change: LayoutChange) -> int:
-    """Return the rank of a layout change: on both sides, only on the left, only on the right."""
-    return 0 if change.left and change.right else 1 if change.left else 2
-
-
 # The changes that are counted, in the order of a summary, and their nouns. Layouts are named instead.
 _NOUNS = {
     Change.SHAPE: "shape",

@@ -181,9 +181,9 @@ Block = Line | VariantName | Table | Code | Folded | StageDiffs
 Document = Iterable[Block]
 
 
-def title(text: str, rest: str = "", role: Role = "heading") -> Line:
+def title(text: str, rest: str = "") -> Line:
     """Return the line that begins a part; `rest` follows the title."""
-    return Line([(text, role), *([(f"  {rest}", "")] if rest else [])], gap=True)
+    return Line([(text, "heading"), *([(f"  {rest}", "")] if rest else [])], gap=True)
 
 
 def variant_name(variant: Variant, name: str, letter: str = "") -> VariantName:

@@ -16,7 +16,7 @@ from irscope.workspace.table import setting_columns
 _MAX_REJECTED = 8
 
 
-def picks_content(picks: Sequence[Pick], explain: bool = False) -> Iterator[Block]:
+def picks_content(picks: Sequence[Pick], explain: bool) -> Iterator[Block]:
     """Yield all picks; if `explain`, with the terms of each estimate worth measuring."""
     titles = problem_titles([pick.problem for pick in picks])
     for pick, text in zip(picks, titles, strict=True):

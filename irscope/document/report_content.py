@@ -83,7 +83,7 @@ def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:
 
 
 def pair_report_of_stages(
-    comparison: Comparison, wanted: Sequence[str] | None, explained: bool = False
+    comparison: Comparison, wanted: Sequence[str] | None, explained: bool
 ) -> PairReport:
     """Return the report on a pair, with an explanation if `explained`.
 

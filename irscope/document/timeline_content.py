@@ -84,7 +84,7 @@ class GlyphRun:
     """Neighboring columns of a row: their text, and the index of the span that they show, or -1."""
 
     text: str
-    span: int = -1
+    span: int
 
 
 def tracks(timeline: KernelTimeline) -> list[Track]:

@@ -196,7 +196,7 @@ def fit_of(device: DeviceRates) -> Fit:
 
 
 @cache
-def shipped_fit(name: str = _FITTED) -> Fit:
+def shipped_fit(name: str) -> Fit:
     """Return the constants in a file of irscope's own by its name, those of the H100 by default."""
     return read_fit(Path(__file__).with_name("fits") / f"{name}.json")
 

@@ -272,7 +272,7 @@ def estimates(
     launch: Launch,
     read: ReadStage,
     devices: Sequence[DeviceRates | None],
-    fit: Fit | None = None,
+    fit: Fit | None,
 ) -> list[Estimate]:
     """Estimate how long `launch` takes on each of `devices`, for which its work is counted once.
 
@@ -296,9 +296,7 @@ def estimates(
     ]
 
 
-def estimate_of(
-    work: Work, device: DeviceRates, fit: Fit, artifacts: VariantArtifacts | None = None
-) -> Estimate:
+def estimate_of(work: Work, device: DeviceRates, fit: Fit, artifacts: VariantArtifacts | None) -> Estimate:
     """Estimate a launch from its known work; `artifacts` are read for evidence."""
     x = {name: np.float64(value) for name, value in work.numbers.items()}
     term_values = term_times(x, device, fit.values)

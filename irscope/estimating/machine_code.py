@@ -203,7 +203,7 @@ class MachineLoop:
 
     start: int
     end: int
-    parent: int = -1
+    parent: int
     passes: float = 1.0
     unrolled: int = 1
     children: list[int] = field(default_factory=list)

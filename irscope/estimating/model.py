@@ -43,16 +43,16 @@ Numbers = Mapping[str, Values]
 
 def waves(x: Numbers, device: DeviceRates, tail: float) -> Values:
     """Count the programs that follow each other in one place; a partial last wave counts by `tail`."""
-    exact = x["programs"] / (x["resident"] * device.multiprocessors)
-    whole = np.ceil(exact)
-    return np.maximum(1.0, exact + tail * (whole - exact))
+    return _partly_filled(x["programs"] / (x["resident"] * device.multiprocessors), tail)
 
 
 def programs_per_sm(x: Numbers, device: DeviceRates, tail: float) -> Values:
     """Count the programs that the busiest multiprocessor runs."""
-    exact = x["programs"] / device.multiprocessors
-    whole = np.ceil(exact)
-    return np.maximum(1.0, exact + tail * (whole - exact))
+    return _partly_filled(x["programs"] / device.multiprocessors, tail)
+
+
+def _partly_filled(exact: Values, tail: float) -> Values:
+    return np.maximum(1.0, exact + tail * (np.ceil(exact) - exact))
 
 
 def memory_latency(x: Numbers, c: Constants) -> Values:

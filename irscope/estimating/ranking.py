@@ -186,8 +186,8 @@ class Ranked:
     variant: Variant
     launch: Launch | None
     estimate: Estimate | None
-    rejected: str | None = None
-    reason: str = ""
+    rejected: str | None
+    reason: str
 
 
 @frozen
@@ -195,11 +195,6 @@ class Ranking:
     """All variants of a problem: in the order to measure them, rejected ones last."""
 
     ranked: tuple[Ranked, ...]
-
-    @property
-    def accepted(self) -> tuple[Ranked, ...]:
-        """Return the variants worth measuring, best first."""
-        return tuple(candidate for candidate in self.ranked if candidate.rejected is None)
 
 
 def rank(

@@ -358,7 +358,7 @@ class _Clock:
         self.busy.append(span.end - span.start)
 
 
-def kernel_timeline(document: Document, artifacts: VariantArtifacts, iterations: int = 4) -> KernelTimeline:
+def kernel_timeline(document: Document, artifacts: VariantArtifacts, iterations: int) -> KernelTimeline:
     """Return the timeline of the final TTGIR over `iterations` of the steady state, and what is around it.
 
     If the machine code of `artifacts` can be replayed, an iteration takes as long as its loop. Never raises

@@ -77,7 +77,7 @@ class _Choice:
     test: ast.expr
     body: range
     otherwise: range
-    has_elif: bool = False
+    has_elif: bool
 
 
 def chosen_branches(

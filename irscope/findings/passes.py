@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from irscope.diff.align import MatchingBlock, common_blocks
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.rows import Change, Row, StageDiff, describe_layout
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
-from irscope.languages.language import parse
 from irscope.model import Artifact, Pass
 from irscope.model.records import frozen
 from irscope.model.stage import pass_language, pass_name, pass_options
@@ -51,7 +49,7 @@ class PassStep:
     seconds: float
     before: PassModule | None
     after: PassModule | None
-    failed: bool = False
+    failed: bool
 
     @property
     def changed(self) -> bool:
@@ -61,16 +59,6 @@ class PassStep:
 
 # The parsed text of a module.
 Documents = Callable[[PassModule], Document]
-
-
-def documents(content: Callable[[Artifact], bytes], most: int = 128) -> Documents:
-    """Read modules with `content` and parse them; caches the `most` last used."""
-
-    @lru_cache(maxsize=most)
-    def document(module: PassModule) -> Document:
-        return parse(content(module.artifact).decode("utf-8", "replace"), module.language)
-
-    return document
 
 
 def steps(passes: Sequence[Pass]) -> list[PassStep]:

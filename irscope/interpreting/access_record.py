@@ -71,7 +71,7 @@ class RecordedAccess:
     bytes per element. `epoch` counts the barriers before it. `iterations` has the index of each loop around.
     `origin` says from which loads a stored value comes, `uniform` along which axes all stored elements are
     equal. `value` is what is stored if it is a known integer or a float constant. `partition` is that of a
-    warp-specialized program. `other` is what a masked load gives where the mask is off; None without it.
+    warp-specialized program.
     """
 
     kind: str
@@ -85,12 +85,11 @@ class RecordedAccess:
     size: int
     type: Type
     epoch: int
-    iterations: tuple[int, ...] = ()
-    origin: LoadedValue = _NOTHING_REMEMBERED
+    iterations: tuple[int, ...]
+    origin: LoadedValue
     uniform: frozenset[int] = frozenset()
     value: float | None = None
     partition: int = 0
-    other: RuntimeValue | None = None
 
     @property
     def loads(self) -> frozenset[int]:
@@ -231,7 +230,7 @@ class AccessDomain(UnnotedDomain):
         type_: Type,
     ) -> RuntimeValue:
         """Record a load; what it reads is not known."""
-        number = self._add(LOAD, step, address, mask, type_, other=other)
+        number = self._add(LOAD, step, address, mask, type_)
         operands = [address, *(value for value in (mask, other) if value is not None)]
         return replace(_unknown(type_, operands), note=_loaded(number, address))
 
@@ -288,7 +287,6 @@ class AccessDomain(UnnotedDomain):
         mask: RuntimeValue | None,
         element_type: Type,
         values: Sequence[RuntimeValue] = (),
-        other: RuntimeValue | None = None,
     ) -> int:
         """Add an access; return its number."""
         self._number += 1
@@ -313,7 +311,6 @@ class AccessDomain(UnnotedDomain):
                 _equal_axes(last) if last is not None else frozenset(),
                 _number_of(last) if last is not None else None,
                 frame.partition if frame else 0,
-                other,
             )
         )
         return self._number
@@ -443,8 +440,8 @@ def recorded(
     program: StageProgram,
     launch: KernelLaunch,
     programs: Iterable[ProgramId],
-    barriers: Collection[int] = (),
-    budget: int = 1 << 60,
+    barriers: Collection[int],
+    budget: int,
 ) -> AccessRecord:
     """Execute programs of a launch and record what they access. Never raises.
 

@@ -42,6 +42,10 @@ def _remainder(a: Array, b: Array) -> Array:
     return np.where(b == 0, 0, a - _divide(a, b) * b)
 
 
+def _floor(a: Array, b: Array) -> Array:
+    return np.where(b == 0, 0, a // np.where(b == 0, 1, b))
+
+
 def _power(a: Array, b: Array) -> Array:
     return np.power(a, np.maximum(b, 0))
 
@@ -52,8 +56,8 @@ _SIGNED: Mapping[str, _Binary] = {
     "arith.muli": np.multiply,
     "arith.divsi": _divide,
     "arith.remsi": _remainder,
-    "arith.floordivsi": lambda a, b: np.where(b == 0, 0, a // np.where(b == 0, 1, b)),
-    "arith.ceildivsi": lambda a, b: np.where(b == 0, 0, -(-a // np.where(b == 0, 1, b))),
+    "arith.floordivsi": _floor,
+    "arith.ceildivsi": lambda a, b: -_floor(-a, b),
     "arith.andi": np.bitwise_and,
     "arith.ori": np.bitwise_or,
     "arith.xori": np.bitwise_xor,
@@ -64,9 +68,9 @@ _SIGNED: Mapping[str, _Binary] = {
     "math.ipowi": _power,
 }
 _UNSIGNED: Mapping[str, _Binary] = {
-    "arith.divui": lambda a, b: np.where(b == 0, 0, a // np.where(b == 0, 1, b)),
+    "arith.divui": _floor,
     "arith.remui": lambda a, b: np.where(b == 0, 0, a % np.where(b == 0, 1, b)),
-    "arith.ceildivui": lambda a, b: np.where(b == 0, 0, (a + b - 1) // np.where(b == 0, 1, b)),
+    "arith.ceildivui": lambda a, b: _floor(a + b - 1, b),
     "arith.shrui": lambda a, b: np.where(b < 64, a >> np.minimum(b, 63), 0),
     "arith.maxui": np.maximum,
     "arith.minui": np.minimum,

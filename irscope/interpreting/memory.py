@@ -83,14 +83,12 @@ def _local_alloc(machine: StageInterpreter, step: Op, operands: Sequence[Item]) 
     buffer = new_buffer(type_)
     sources = [item for item in operands if isinstance(item, RuntimeValue)]
     if sources:
-        write(machine, step, buffer, sources[0], None)
+        write(machine, step, buffer, sources[0])
     return [buffer, *([None] * (len(step.results) - 1))]
 
 
-def write(
-    machine: StageInterpreter, step: Op, buffer: Buffer, value: RuntimeValue, mask: RuntimeValue | None
-) -> None:
-    """Write a tensor to a buffer, where the mask holds. Raises UnansweredError."""
+def write(machine: StageInterpreter, step: Op, buffer: Buffer, value: RuntimeValue) -> None:
+    """Write a tensor to a buffer. Raises UnansweredError."""
     plain = value if value.known else machine.domain.hidden(value)
     if buffer.cell.known is None:
         buffer.cell.known = plain.known
@@ -98,14 +96,8 @@ def write(
         raise UnansweredError("a buffer holds known and unknown elements", step)
     if plain.known and not buffer.cell.known:
         plain = machine.domain.hidden(plain)
-    shape = buffer.data.shape
-    data = np.broadcast_to(plain.data, value.type.shape).reshape(shape).view(np.int64)
-    if mask is None:
-        buffer.data[...] = data
-    elif mask.known:
-        np.copyto(buffer.data, data, where=np.broadcast_to(mask.data != 0, value.type.shape).reshape(shape))
-    else:
-        raise UnansweredError("what is copied to a buffer depends on data", step)
+    data = np.broadcast_to(plain.data, value.type.shape)
+    buffer.data[...] = data.reshape(buffer.data.shape).view(np.int64)
 
 
 def read(buffer: Buffer, type_: Type) -> RuntimeValue:
@@ -120,7 +112,7 @@ def _local_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -
 
 
 def _local_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    write(machine, step, buffer_of(operands[1], step), tensor(operands[0], step), None)
+    write(machine, step, buffer_of(operands[1], step), tensor(operands[0], step))
     return []
 
 
@@ -185,11 +177,8 @@ def _async_copy(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -
     other = rest.pop(0) if " other " in step.text else None
     type_ = Type(_pointee(address), address.type.shape, address.type.encoding, address.type.kind)
     if mask is not None and other is None:
-        other = machine.domain.constant(0.0, Type("f32", (1,) * len(type_.shape)))
-        if type_.element.startswith("i"):
-            other = RuntimeValue(np.zeros((1,) * len(type_.shape), np.int64), type_)
-        other = RuntimeValue(other.data, type_, other.known, other.note)
-    write(machine, step, buffer, machine.domain.load(step, address, mask, other, type_), None)
+        other = zero(machine, type_)
+    write(machine, step, buffer, machine.domain.load(step, address, mask, other, type_))
     return [None]
 
 
@@ -292,10 +281,11 @@ def _scratch(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> R
 
 
 def _tile(
-    machine: StageInterpreter, step: Op, descriptor: Descriptor, starts: Sequence[int], shape: tuple[int, ...]
+    step: Op, operands: Sequence[Item], descriptor: Descriptor, shape: tuple[int, ...]
 ) -> tuple[RuntimeValue, RuntimeValue]:
-    """Return the addresses of a tile, and where they are inside the tensor."""
+    """Return the addresses of the tile that the operands `%desc[%i, %j]` name, and which are inside."""
     rank = len(descriptor.shape)
+    starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
     block = (1,) * (rank - len(shape)) + shape
     offset: Array = np.zeros((1,) * rank, np.int64)
     inside: Array = np.ones((1,) * rank, np.int64)
@@ -330,17 +320,14 @@ def _tma_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> 
     """Copy a tile to a buffer and count its bytes: `%desc[%i, %j] %buffer, %barrier, %predicate`."""
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
-    starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
     buffers = [item for item in operands[rank + 1 :] if isinstance(item, Buffer)]
     if not _predicate(operands[rank + 1 :]):
         return []
     buffer = next(item for item in buffers if item.type.element != "i64" or item.data.size > 1)
     barrier = next(item for item in buffers if item is not buffer)
     type_ = Type(descriptor.element, buffer.type.shape, "", "tensor")
-    address, inside = _tile(machine, step, descriptor, starts, buffer.type.shape)
-    write(
-        machine, step, buffer, machine.domain.load(step, address, inside, zero(machine, type_), type_), None
-    )
+    address, inside = _tile(step, operands, descriptor, buffer.type.shape)
+    write(machine, step, buffer, machine.domain.load(step, address, inside, zero(machine, type_), type_))
     counted = barrier_of(machine, barrier, step)
     counted.bytes -= buffer.data.size * size_in_bytes(descriptor.element)
     counted.end_phase()
@@ -350,9 +337,8 @@ def _tma_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> 
 def _tma_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
-    starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
     buffer = buffer_of(operands[rank + 1], step)
-    address, inside = _tile(machine, step, descriptor, starts, buffer.type.shape)
+    address, inside = _tile(step, operands, descriptor, buffer.type.shape)
     value = read(buffer, Type(descriptor.element, buffer.type.shape, "", "tensor"))
     if "reduce" in step.opcode:
         machine.domain.atomic(step, address, [value], inside)
@@ -363,18 +349,16 @@ def _tma_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) ->
 
 def _descriptor_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     descriptor = _descriptor(operands[0], step)
-    starts = [known_number(item, "the place of a tile", step) for item in operands[1:]]
     type_ = step.types[0]
-    address, inside = _tile(machine, step, descriptor, starts, type_.shape)
+    address, inside = _tile(step, operands, descriptor, type_.shape)
     return [machine.domain.load(step, address, inside, zero(machine, type_), type_)]
 
 
 def _descriptor_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
-    starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
     value = tensor(operands[rank + 1], step)
-    address, inside = _tile(machine, step, descriptor, starts, value.type.shape)
+    address, inside = _tile(step, operands, descriptor, value.type.shape)
     machine.domain.store(step, address, value, inside)
     return []
 

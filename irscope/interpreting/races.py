@@ -462,9 +462,9 @@ class LaunchRaces:
     record: AccessRecord
     executed: int
     programs: int
-    unanswered: UnansweredError | None = None
-    unknown: Sequence[Op] = ()
-    skipped: bool = False
+    unanswered: UnansweredError | None
+    unknown: Sequence[Op]
+    skipped: bool
 
 
 def launch_races(

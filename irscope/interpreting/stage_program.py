@@ -61,7 +61,7 @@ class Type:
 class OpBlock:
     """A region: the names of its arguments, and its steps in order."""
 
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...]
     steps: list[Op] = field(default_factory=list)
 
     @property

@@ -103,7 +103,7 @@ def _get(machine: StageInterpreter, step: Op, buffer: Buffer, type_: Type) -> Ru
 def _settle(machine: StageInterpreter, step: Op, buffer: Buffer) -> None:
     """Write what is kept to the memory of the allocation."""
     for target, value in buffer.cell.latest.values():
-        write(machine, step, target, value, None)
+        write(machine, step, target, value)
     buffer.cell.latest.clear()
 
 

@@ -49,7 +49,7 @@ def compile_for(
     targets: Sequence[Target],
     processes: int | None,
     seconds: float,
-    report: Report = lambda done, total: None,
+    report: Report,
 ) -> tuple[Path, list[str]]:
     """Compiles what the cache lacks of a capture's configs for `targets`.
 

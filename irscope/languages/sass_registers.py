@@ -113,7 +113,7 @@ def _access(line: str) -> RegisterAccess:
     return instruction_access(match[2], match[3] or "", match[1] or "") if match else NO_ACCESS
 
 
-def instruction_access(opcode: str, operands: str, predicate: str = "") -> RegisterAccess:
+def instruction_access(opcode: str, operands: str, predicate: str) -> RegisterAccess:
     """Return the registers that an instruction reads and writes."""
     if opcode == "EXIT":
         return _AT_EXIT

@@ -61,11 +61,11 @@ class Attribute:
             return [tuple(row) for row in value]
         raise UnknownLayoutError(f"#{self.kind} has no list of vectors {name}")
 
-    def nested(self, name: str) -> Attribute:
-        """Return a layout inside this one. Raises UnknownLayoutError if there is none."""
-        if name not in self.fields:
-            raise UnknownLayoutError(f"#{self.kind} has no {name}")
-        return parse_attribute(self.fields[name])
+    def parent(self) -> Attribute:
+        """Return the layout that this one is derived from. Raises UnknownLayoutError if there is none."""
+        if "parent" not in self.fields:
+            raise UnknownLayoutError(f"#{self.kind} has no parent")
+        return parse_attribute(self.fields["parent"])
 
     def _json(self, name: str) -> object:
         try:

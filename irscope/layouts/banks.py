@@ -195,11 +195,11 @@ class _Access:
         run, word = self._run(), 32 // self._bits
         if self._bits > 32 or len(self.lane) != 5:
             return None
-        if run >= word and self.lane[:2] == [word, 2 * word] and not self._is_within(16, self.lane[2:]):
-            return self.lane[2:], [v for v in self.register if v >= word and not self._is_within(16, [v])]
+        if run >= word and self.lane[:2] == [word, 2 * word] and not self._is_within(self.lane[2:]):
+            return self.lane[2:], [v for v in self.register if v >= word and not self._is_within([v])]
         if self._bits == 16 and self.lane[2:] == [1, 2, 4] and self.register[:1] and not self._padding:
             rows = [self.register[0], *self.lane[:2]]
-            if not self._is_within(16, rows):
+            if not self._is_within(rows):
                 return rows, self.register[1:]
         return None
 
@@ -248,9 +248,9 @@ class _Access:
             run *= 2
         return run
 
-    def _is_within(self, width: int, vectors: Sequence[int]) -> bool:
-        """Check whether any of the vectors changes the offset within `width` bytes."""
-        return any(vector % (width * 8 // self._bits) for vector in vectors)
+    def _is_within(self, vectors: Sequence[int]) -> bool:
+        """Check whether any of the vectors changes the offset within 16 bytes."""
+        return any(vector % (128 // self._bits) for vector in vectors)
 
 
 def _sums(vectors: Sequence[int]) -> list[int]:

@@ -44,7 +44,7 @@ def _blocked_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, 
 
     A thread holds all of k.
     """
-    parent, rank = attribute.nested("parent"), len(shape)
+    parent, rank = attribute.parent(), len(shape)
     inner = operand_order(attribute.number("opIdx"), rank)[0]
     order = parent.numbers("order")
     sizes = parent.numbers("sizePerThread")
@@ -133,7 +133,7 @@ def linear_layout(
 def _register_conversion(attribute: Attribute, rank: int) -> _RegisterConversion:
     kind = attribute.kind
     if kind == "ttg.dot_op":
-        kind = attribute.nested("parent").kind
+        kind = attribute.parent().kind
         convert = _OPERANDS.get(kind)
         what = f"an operand of #{kind}"
     else:
@@ -150,7 +150,7 @@ def _slice(attribute: Attribute, shape: Sequence[int], triton: Version, depth: i
     if not 0 <= dim <= len(shape):
         raise UnknownLayoutError(f"a slice along dimension {dim}")
     whole = [*shape[:dim], 1, *shape[dim:]]
-    parent = linear_layout(attribute.nested("parent"), whole, triton, depth + 1)
+    parent = linear_layout(attribute.parent(), whole, triton, depth + 1)
     if not parent.in_registers:
         raise UnknownLayoutError("a slice of a buffer")
     bases = {
@@ -168,11 +168,11 @@ def _cluster_bases(attribute: Attribute, rank: int) -> list[Vector]:
     """
     if attribute.kind == "ttg.slice":
         dim = attribute.number("dim")
-        parent = _cluster_bases(attribute.nested("parent"), rank + 1)
+        parent = _cluster_bases(attribute.parent(), rank + 1)
         return [vector[:dim] + vector[dim + 1 :] for vector in parent]
     if attribute.kind == "ttg.dot_op":
         inner = rank - 1 if attribute.number("opIdx") == 0 else rank - 2
-        parent = _cluster_bases(attribute.nested("parent"), rank)
+        parent = _cluster_bases(attribute.parent(), rank)
         return [tuple(0 if d == inner else v for d, v in enumerate(vector)) for vector in parent]
     if "CTAsPerCGA" in attribute.fields:
         raise UnknownLayoutError("a cluster in the syntax of Triton before 3.6")

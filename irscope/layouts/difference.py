@@ -206,7 +206,7 @@ def _instruction(a: Attribute, b: Attribute) -> Iterator[str]:
 
 
 def _nested(attribute: Attribute) -> Attribute:
-    return attribute.nested("parent") if "parent" in attribute.fields else attribute
+    return attribute.parent() if "parent" in attribute.fields else attribute
 
 
 def _only_dimension(counts: Sequence[int]) -> int | None:

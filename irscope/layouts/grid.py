@@ -280,7 +280,7 @@ def _column_run(layout: LinearLayout, run: int) -> bool:
     )
 
 
-def wavefront_grid(wavefronts: Wavefronts, title: str, who: str = "lane") -> Grid:
+def wavefront_grid(wavefronts: Wavefronts, title: str, who: str) -> Grid:
     """Draw one pass of a warp: a row per wavefront with the lanes that each bank serves."""
     served = {
         number: [(word, _lanes_of_word(wavefronts, word)) for word in sorted(words)]

@@ -102,7 +102,7 @@ class Conversion:
     source: Tensor
     target: Tensor
     cost: ConversionCost | None
-    why_not: str = ""
+    why_not: str
 
 
 def conversions(document: Document, layouts: Layouts) -> list[Conversion]:
@@ -219,9 +219,7 @@ class KernelLayouts:
         grid = self._grid(tensor, layout, window, thread)
         return Picture(tensor, layout, grid, tuple(describe_tensor(tensor, layout)), source)
 
-    def color_map(
-        self, tensor: Tensor, by: ColorBy | None, cell: Cell, plane: int = 0, swizzle: bool = True
-    ) -> Picture:
+    def color_map(self, tensor: Tensor, by: ColorBy | None, cell: Cell, plane: int, swizzle: bool) -> Picture:
         """Draw the whole tensor with one glyph per cell of `cell` elements, by `by` if it applies.
 
         Raises UnknownLayoutError if the layout is not supported.
@@ -250,7 +248,7 @@ class KernelLayouts:
                 grids.append(replace(grid, title=f"{by.value}, {per_glyph}") if per_glyph else grid)
         return grids
 
-    def element_text(self, tensor: Tensor, element: Sequence[int], swizzle: bool = True) -> str:
+    def element_text(self, tensor: Tensor, element: Sequence[int], swizzle: bool) -> str:
         """Say which thread, warp and register hold an element, and its byte and bank in shared memory.
 
         Raises UnknownLayoutError.

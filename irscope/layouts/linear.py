@@ -12,7 +12,7 @@ A linear layout under construction: tiles that are repeated, or cut, to fit a sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 
 from irscope.layouts.attribute import UnknownLayoutError
@@ -58,24 +58,6 @@ class LinearLayout:
     def in_registers(self) -> bool:
         """Return True if registers hold the tensor, as opposed to memory."""
         return "register" in self.bases
-
-    def positions(self, inputs: Sequence[str]) -> dict[Vector, list[Vector]]:
-        """Map each element to its positions, as values of `inputs` in order; the other inputs are 0."""
-        positions: dict[Vector, list[Vector]] = {}
-        for position, element in self._walk(inputs):
-            positions.setdefault(element, []).append(position)
-        return positions
-
-    def _walk(self, inputs: Sequence[str]) -> Iterator[tuple[Vector, Vector]]:
-        start: list[tuple[Vector, Vector]] = [((), (0,) * len(self.shape))]
-        for name in inputs:
-            values = self.elements(name)
-            start = [
-                ((*position, value), xor(element, offset))
-                for position, element in start
-                for value, offset in enumerate(values)
-            ]
-        return iter(start)
 
 
 def flat(element: Sequence[int], shape: Sequence[int]) -> int:

@@ -33,7 +33,7 @@ def nvidia_mma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[i
 
 def nvidia_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
     """Return `nvidia_mma` for operand A or B in registers. Raises UnknownLayoutError."""
-    mma, rank = attribute.nested("parent"), len(shape)
+    mma, rank = attribute.parent(), len(shape)
     which, width = attribute.number("opIdx"), attribute.number("kWidth")
     if _version(mma) == 3 and which == 1:
         raise UnknownLayoutError("operand B of wgmma, which is never in registers")
@@ -106,7 +106,7 @@ def amd_mfma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
 
 def mfma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
     """Return `amd_mfma` for operand A or B. Raises UnknownLayoutError."""
-    mfma, rank = attribute.nested("parent"), len(shape)
+    mfma, rank = attribute.parent(), len(shape)
     which, width = attribute.number("opIdx"), attribute.number("kWidth")
     order = operand_order(which, rank)
     inner, outer = order[0], order[1]
@@ -144,7 +144,7 @@ def amd_wmma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
 
 def wmma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
     """Return `amd_mfma` for operand A or B of WMMA. Raises UnknownLayoutError."""
-    wmma, rank = attribute.nested("parent"), len(shape)
+    wmma, rank = attribute.parent(), len(shape)
     which, width = attribute.number("opIdx"), attribute.number("kWidth")
     order = operand_order(which, rank)
     inner, outer = order[0], order[1]

@@ -68,6 +68,11 @@ def _titles_of_exercises(lesson: Lesson) -> str:
     return "\n".join([command, "", *titles]) if titles else ""
 
 
+def quotes_python(step: LessonStep, name: str) -> bool:
+    """Return True if a step itself quotes the kernel of A or B."""
+    return any(excerpt.of == name and excerpt.stage == PYTHON for excerpt in (*step.shown, *step.excerpts))
+
+
 def _new_kernels(
     step: LessonStep, contexts: tuple[LessonContext, LessonContext], shown: set[str], folded: bool
 ) -> Iterator[str]:
@@ -80,9 +85,7 @@ def _new_kernels(
         if source.name in shown:
             continue
         shown.add(source.name)
-        if not any(
-            excerpt.of == name and excerpt.stage == PYTHON for excerpt in (*step.shown, *step.excerpts)
-        ):
+        if not quotes_python(step, name):
             sample = sample_file(f"samples/{Path(source.file).stem}") if folded else None
             code = f"```python\n{source.text.strip()}\n```"
             if sample:
@@ -203,8 +206,8 @@ class LessonPage:
     a: Variant
     b: Variant
     stage: str
-    line: int | None = None
-    right: bool = False
+    line: int | None
+    right: bool
 
 
 class LessonPages:

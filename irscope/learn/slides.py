@@ -13,11 +13,10 @@ from irscope.document.html.slides.talk import talk_html
 from irscope.learn.context import LessonContext, contexts_of
 from irscope.learn.exercises import tasks
 from irscope.learn.lesson import Lesson, LessonStep
-from irscope.learn.render import answer, question
+from irscope.learn.render import answer, question, quotes_python
 from irscope.model.text import printable
 from irscope.workspace import Workspace
 from irscope.workspace.variant_registers import compile_time_inputs
-from irscope.workspace.variant_texts import PYTHON
 
 # The most characters of a question and an answer that share a slide.
 _SHORT = 900
@@ -40,7 +39,7 @@ def _slides(lesson: Lesson, capture: Workspace) -> Iterator[Slide]:
     for step in lesson.steps:
         a, b = contexts_of(step, capture)
         for name, context in zip("ab", (a, b), strict=True):
-            if not _quotes_python(step, name):
+            if not quotes_python(step, name):
                 yield from _new_kernel(context, shown_sources, live)
             shown_sources.add(context.variant.kernel.source.text)
         yield from _step(step, a, b, live)
@@ -62,11 +61,6 @@ def _new_kernel(context: LessonContext, shown: set[str], live: str) -> Iterator[
             for name in compile_input.names
         }
         yield from source_slides(source, constants, (), live)
-
-
-def _quotes_python(step: LessonStep, name: str) -> bool:
-    """Return True if a step itself quotes the kernel of A or B."""
-    return any(excerpt.of == name and excerpt.stage == PYTHON for excerpt in (*step.shown, *step.excerpts))
 
 
 def _step(step: LessonStep, a: LessonContext, b: LessonContext, live: str) -> Iterator[Slide]:

@@ -35,11 +35,11 @@ class OperationPattern:
 
     stage: str
     opcode: str
-    text: re.Pattern[str] | None = None
-    inside: str = ""
-    operands: tuple[str, ...] = ()
-    absent: bool = False
-    count: int = 1
+    text: re.Pattern[str] | None
+    inside: str
+    operands: tuple[str, ...]
+    absent: bool
+    count: int
 
 
 @frozen

@@ -37,7 +37,7 @@ class Diagnostic:
     column: int
     message: str
     fix: str
-    suppression_lines: tuple[int, ...] = ()
+    suppression_lines: tuple[int, ...]
 
 
 @frozen

@@ -48,7 +48,7 @@ class ExecutedLaunch:
     program: StageProgram
     read_final: Callable[[], Document | None]
     budget: int
-    origin: str = ""
+    origin: str
 
     @cached_property
     def final(self) -> Document | None:

@@ -60,7 +60,7 @@ class CompileOutcome:
     """
 
     plan: Plan
-    ids: tuple[int, ...] = ()
+    ids: tuple[int, ...]
     new: frozenset[int] = frozenset()
     missing: int = 0
     import_seconds: float = 0.0

@@ -93,7 +93,7 @@ class CompileResult:
     failed: int
     reused: int
     first_failure: Failure | None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def compile_kernel(

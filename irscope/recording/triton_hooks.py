@@ -142,7 +142,7 @@ class _TuningRun:
 
     key: str
     left: int
-    tuning: Tuning | None = None
+    tuning: Tuning | None
     measured: list[tuple[RecordedCompilation, Benchmark]] = field(default_factory=list)
 
 

@@ -47,11 +47,6 @@ class FactBlock:
     version: int
     columns: Mapping[str, Sequence[Any]]
 
-    def documents(self) -> Iterator[dict[str, Any]]:
-        """Return the facts of each variant by name."""
-        rows = zip(*self.columns.values(), strict=True) if self.columns else [()] * len(self.ids)
-        return (dict(zip(self.columns, values, strict=True)) for values in rows)
-
 
 def facts_by_column(rows: Iterable[tuple[int, int, Mapping[str, Any]]]) -> list[FactBlock]:
     """Group facts by column from the id, the version and the facts of each variant.

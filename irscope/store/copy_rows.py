@@ -43,8 +43,8 @@ class VariantCopy:
     target: Target
     specialization: tuple[Argument, ...]
     config: Config
-    reasons: bool = False
-    passes: bool = False
+    reasons: bool
+    passes: bool
 
 
 class VariantCopier:

@@ -91,9 +91,7 @@ def _is_implied(name: str, variants: Sequence[Variant]) -> bool:
     return True
 
 
-def select_variants(
-    variants: Sequence[Variant], kernel: str | None = None, target: str | None = None
-) -> list[Variant]:
+def select_variants(variants: Sequence[Variant], kernel: str | None, target: str | None) -> list[Variant]:
     """Return the variants that match the globs `kernel` and `target`; None: all.
 
     Raises UserError, listing what there is, if either matches nothing.

@@ -291,9 +291,7 @@ class CaptureReader(BlobReader):
         failure_rows = self._rows("SELECT id, failure NOT NULL FROM variant")
         return {int(id_): bool(failed) for id_, failed in failure_rows}
 
-    def listing(
-        self, kernel: str | None = None, target: str | None = None
-    ) -> tuple[list[Variant], Mapping[int, str]]:
+    def listing(self, kernel: str | None, target: str | None) -> tuple[list[Variant], Mapping[int, str]]:
         """Return the `summaries` of variants that match two globs (None: all), and the names of all by id.
 
         Raises UserError, listing what there is, if either matches nothing.
@@ -395,22 +393,6 @@ class CaptureReader(BlobReader):
             with self._damage():
                 return encoding.object_from_json(text)
         return None
-
-    def facts(self, version: int) -> dict[int, dict[str, Any]]:
-        """Return the facts stored with this `version` of the analysis: variant id -> name -> value."""
-        stored = self.facts_kept()
-        return {variant: facts for variant, (of_version, facts) in stored.items() if of_version == version}
-
-    def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
-        """Return the facts stored with any version of the analysis.
-
-        Variant id -> version, and name -> value.
-        """
-        return {
-            id_: (block.version, facts)
-            for block in self.fact_blocks()
-            for id_, facts in zip(block.ids, block.documents(), strict=True)
-        }
 
     def fact_blocks(self) -> Iterator[FactBlock]:
         """Yield the facts of all variants by column, some variants at a time."""

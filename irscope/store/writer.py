@@ -21,7 +21,7 @@ from irscope.store.capture_file import (
     remove_capture,
     upgrade,
 )
-from irscope.store.connection import DAMAGE, connect_writer, in_parts, marks
+from irscope.store.connection import DAMAGE, connect_writer, marks
 from irscope.store.encoding import Blob
 from irscope.store.made_here import remember
 from irscope.store.new_variant import NewVariant, identity, joined_digest, kernel_columns
@@ -353,14 +353,6 @@ class CaptureWriter:
     def has_blob(self, digest: str) -> bool:
         """Return True if a stage with this content is stored."""
         return bool(self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone())
-
-    def lacking(self, digests: Iterable[str]) -> set[str]:
-        """Return the digests of stages that are not stored."""
-        left = set(digests)
-        for some in in_parts(sorted(left)):
-            query = f"SELECT digest FROM blob WHERE digest IN ({marks(some)})"  # noqa: S608
-            left.difference_update(digest for (digest,) in self._db.execute(query, some))
-        return left
 
     def _put(self, variant: int, stage: str, content: bytes | Blob) -> str:
         """Store a content of a variant, and return its digest."""

@@ -287,7 +287,7 @@ class CaptureComparison:
     paths: tuple[str, str]
     variants: tuple[Sequence[Variant], Sequence[Variant]]
     names: tuple[Mapping[int, str], Mapping[int, str]]
-    edits: tuple[tuple[str, str], ...] = ()
+    edits: tuple[tuple[str, str], ...]
 
     @property
     def worse(self) -> list[MatchedVariants]:

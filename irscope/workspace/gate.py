@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import Facts, FactValue, status_of, value_named, value_of
@@ -171,8 +171,8 @@ class GateResult:
     violations: Sequence[Violation]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
-    edits: tuple[tuple[str, str], ...] = ()
-    unchecked: tuple[str, ...] = ()
+    edits: tuple[tuple[str, str], ...]
+    unchecked: tuple[str, ...]
 
     @property
     def failed(self) -> bool:
@@ -212,7 +212,7 @@ class _Sides:
     facts: tuple[FactsById, FactsById]
     names: tuple[Mapping[int, str], Mapping[int, str]]
     # By the ids of matched variants, if a condition is about bits; without pairs of identical code.
-    bits: Mapping[tuple[int, int], PairBits] = field(default_factory=dict)
+    bits: Mapping[tuple[int, int], PairBits]
 
     def facts_of(self, pair: GatePair) -> tuple[Facts | None, Facts]:
         old = None if pair.a is None else self.facts[0].get(pair.a.id, {})
@@ -229,8 +229,8 @@ def gate_captures(
     new: Workspace,
     comparison: CaptureComparison,
     fail_on: Sequence[str],
-    launches: Sequence[str] = (),
-    report: Report = lambda done, total: None,
+    launches: Sequence[str],
+    report: Report,
 ) -> GateResult:
     """Check how two captures differ. Raises UserError if a condition or a launch is malformed.
 

@@ -69,9 +69,9 @@ class Invariance:
     sizes: tuple[str, ...]
     answer: str
     choice: str
-    differences: tuple[RowDifference, ...] = ()
-    unknown: tuple[str, ...] = ()
-    unanswered: tuple[str, ...] = ()
+    differences: tuple[RowDifference, ...]
+    unknown: tuple[str, ...]
+    unanswered: tuple[str, ...]
 
 
 def with_invariance(

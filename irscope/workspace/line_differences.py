@@ -49,7 +49,7 @@ class LineChange:
 
 
 @lru_cache(maxsize=256)
-def line_spans(left: str, right: str, raw: bool = False) -> tuple[Sequence[Span], Sequence[Span]]:
+def line_spans(left: str, right: str, raw: bool) -> tuple[Sequence[Span], Sequence[Span]]:
     """Return the spans in which two lines differ.
 
     `raw`: every difference counts, even of names and locations; the spans are then what is

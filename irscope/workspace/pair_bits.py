@@ -53,8 +53,8 @@ class PairBits:
 
     arguments: str
     differs: bool | None
-    unknown: str = ""
-    lost: bool = False
+    unknown: str
+    lost: bool
     repeatable: tuple[bool, bool] = (True, True)
     reasons: tuple[Reason, ...] = ()
     findings: tuple[Finding, ...] = ()

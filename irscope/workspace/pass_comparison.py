@@ -254,7 +254,7 @@ class PassReport:
     names: Sequence[str]
     lines: Sequence[PassLine]
     steps: Sequence[PassStep]
-    differences: Sequence[PassDifference] | None = None
+    differences: Sequence[PassDifference] | None
 
 
 @frozen
@@ -370,7 +370,7 @@ class LlvmReport:
     advice: tuple[str, ...]
 
 
-def llvm_report(workspace: Workspace, variant: Variant, changed: bool = False) -> LlvmReport:
+def llvm_report(workspace: Workspace, variant: Variant, changed: bool) -> LlvmReport:
     """Report LLVM's passes of a variant, whose TTGIR is compiled again.
 
     `changed`: only passes that changed the module. Raises UserError if the variant has no TTGIR,

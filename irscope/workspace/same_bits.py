@@ -31,7 +31,7 @@ class SameBits:
     unknown: Mapping[int, str]
     fastest: Choice | None
     fastest_same: Choice | None
-    trouble: str = ""
+    trouble: str
 
     @property
     def cost(self) -> float | None:
@@ -117,7 +117,7 @@ class BitsAnswer:
 
 
 def bits_answers(
-    workspace: Workspace, reference: Variant, variants: Iterable[Variant], launch: str | None = None
+    workspace: Workspace, reference: Variant, variants: Iterable[Variant], launch: str | None
 ) -> dict[int, BitsAnswer]:
     """Say whether variants compute the bits of `reference` at each launch that both have, by id.
 

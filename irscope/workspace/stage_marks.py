@@ -42,7 +42,6 @@ class Pressure:
     limit: int
     allocated: int | None
     estimate: bool
-    stage: str
 
 
 @frozen_with_dict
@@ -202,7 +201,7 @@ def _pressure(workspace: Workspace, variant: Variant, stage: str) -> Pressure | 
     limit = _limit(variant)
     if limit is None:
         limit = max(report.allocated or 0, round(report.peak or 0), 1)
-    return Pressure(report.pressure, report.stage_line, limit, report.allocated, report.estimate, stage)
+    return Pressure(report.pressure, report.stage_line, limit, report.allocated, report.estimate)
 
 
 def _limit(variant: Variant) -> int | None:

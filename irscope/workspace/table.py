@@ -135,7 +135,7 @@ def best_values(
     kind: FactKind,
     variants: Sequence[Variant],
     facts: FactTable,
-    counts: Mapping[ColumnValue, int] | None = None,
+    counts: Mapping[ColumnValue, int] | None,
 ) -> BestValues:
     """Determine the best value among the variants of one kernel for one target, for every view.
 

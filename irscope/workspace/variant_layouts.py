@@ -54,11 +54,6 @@ class LayoutDrawing:
     sentences: Sequence[str] = ()
     picture: Picture | None = None
 
-    @property
-    def description(self) -> str:
-        """Return the sentences in one line; the grid's notes if there are none."""
-        return " ".join(self.sentences or self.grid.notes)
-
 
 class VariantLayouts:
     """The tensors, shared-memory accesses and layout conversions of a variant.
@@ -142,13 +137,13 @@ class VariantLayouts:
             return self.kernel.maps(tensor, options.window, options.cell, options.swizzle)
         return []
 
-    def element_text(self, tensor: Tensor, element: Sequence[int], swizzle: bool = True) -> str:
+    def element_text(self, tensor: Tensor, element: Sequence[int], swizzle: bool) -> str:
         """Say which thread, warp and register hold an element, and its byte and bank; "" if unknown."""
         with suppress(UnknownLayoutError):
             return self.kernel.element_text(tensor, element, swizzle)
         return ""
 
-    def draw_access(self, access: AccessConflicts, swizzle: bool = True) -> LayoutDrawing:
+    def draw_access(self, access: AccessConflicts, swizzle: bool) -> LayoutDrawing:
         """Draw the worst pass of an access over the banks. Raises UserError if the layout is unknown."""
         try:
             return LayoutDrawing(self.kernel.wavefronts(access, swizzle))

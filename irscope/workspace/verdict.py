@@ -159,9 +159,9 @@ class PairVerdict:
     duplicate: bool
     points: tuple[KeyPoint, ...]
     more: int
-    estimate: str = ""
-    faster: int | None = None
-    bits: PairBits | None = None
+    estimate: str
+    faster: int | None
+    bits: PairBits | None
 
     @property
     def bits_text(self) -> str:

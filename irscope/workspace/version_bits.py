@@ -27,7 +27,7 @@ class BuildBits:
     a: int
     b: int
     answer: str
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,8 @@ from irscope.diff.stage_diff import diff_stage
 from irscope.findings.divergence import first_divergence
 from irscope.findings.finding import PairContext
 from irscope.findings.passes import (
+    PassModule,
     divergences,
-    documents,
     history,
     pass_pairs,
     step_diff,
@@ -22,6 +24,8 @@ from irscope.findings.passes import (
     summary,
     touched,
 )
+from irscope.languages.document import Document
+from irscope.languages.language import parse
 from irscope.model import Artifact, Pass
 from irscope.model.stage import pass_name, pass_options
 from irscope.store import CaptureReader
@@ -31,6 +35,16 @@ from tests.findings.builders import variant
 from tests.recorded_passes import recorded
 
 SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def documents(content: Callable[[Artifact], bytes]) -> Callable[[PassModule], Document]:
+    """Read modules with `content` and parse each once."""
+
+    @cache
+    def document(module: PassModule) -> Document:
+        return parse(content(module.artifact).decode(), module.language)
+
+    return document
 
 
 class Kept:

@@ -92,9 +92,10 @@ def check_values(content: bytes) -> None:
 
 def read_everything(path: Path) -> None:
     """Reads all that a capture has. Only UserError is an answer."""
-    from irscope.facts.measure import FACTS_VERSION, from_json
+    from irscope.facts.measure import from_json
     from irscope.model import UserError
     from irscope.store import CaptureReader, find_variant, variant_names
+    from tests.store.stored_facts import by_variant
 
     with contextlib.suppress(UserError), CaptureReader(path) as reader:
         variants = reader.variants()
@@ -107,7 +108,7 @@ def read_everything(path: Path) -> None:
             for stage in variant.artifacts:
                 reader.read(variant, stage)
         find_variant(variants, "#1")
-        for facts in reader.facts(FACTS_VERSION).values():
+        for _, facts in by_variant(reader.fact_blocks()).values():
             for variant in variants[:1]:
                 from_json(facts, variant.target.backend)
 

@@ -15,6 +15,7 @@ from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
 from tests.importers.conftest import PLAIN, Compiled
 from tests.importers.entries import metadata, stage, write_entry
+from tests.store.stored_facts import by_variant
 
 
 def variants(path: Path) -> list[Variant]:
@@ -220,7 +221,7 @@ def test_any_target_is_kept_and_shown_without_occupancy(irscope: Irscope, tmp_pa
     found = {str(variant.target): variant.target.warp_size for variant in variants(tmp_path / "x.irscope")}
     assert found == targets
     with CaptureReader(tmp_path / "x.irscope") as capture:
-        facts = capture.facts_kept()
+        facts = by_variant(capture.fact_blocks())
     assert len(facts) == 3, "measured with the import"
     table = irscope("table", "x.irscope", "--format", "csv")
     assert table.returncode == 0, table.stderr

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from irscope.languages.language import parse
 from irscope.layouts.attribute import parse_attribute
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import KernelLayouts
-from irscope.layouts.linear import LinearLayout
+from irscope.layouts.linear import LinearLayout, Vector
 from irscope.targets import parse_target
 
 STAGES = Path(__file__).parents[1] / "data" / "stages"
@@ -32,3 +34,12 @@ def bases(text: str, *shape: int, triton: tuple[int, int] = (3, 9)) -> dict[str,
 def kernel(name: str, ptx: str = "") -> KernelLayouts:
     target = parse_target(name.split(".")[1].replace("-", ":"))
     return KernelLayouts(parse((STAGES / name).read_text(), "mlir"), target, "3.9.0", ptx)
+
+
+def positions(layout: LinearLayout, inputs: Sequence[str]) -> dict[Vector, list[Vector]]:
+    """Map each element to its positions, as values of `inputs` in order; the other inputs are 0."""
+    found: dict[Vector, list[Vector]] = {}
+    for position in product(*(range(layout.size(name)) for name in inputs)):
+        element = layout.element(**dict(zip(inputs, position, strict=True)))
+        found.setdefault(element, []).append(position)
+    return found

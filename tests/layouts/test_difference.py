@@ -15,7 +15,7 @@ from irscope.layouts.difference import SAME, layout_difference
 from irscope.layouts.grid import Grid
 from irscope.layouts.tensors import Tensor, find_tensors
 
-from .builders import AMPERE, BLACKWELL, HOPPER, kernel, layout
+from .builders import AMPERE, BLACKWELL, HOPPER, kernel, layout, positions
 
 BLOCKED = (
     "#ttg.blocked<{{sizePerThread = [1, {0}], threadsPerWarp = [{1}], warpsPerCTA = [{2}], order = [1, 0]}}>"
@@ -107,7 +107,7 @@ def test_a_map_shows_what_holds_the_first_element_of_each_cell(name: str):
     found = kernel(name)
     for own in {t.key: t for t in found.tensors if len(t.shape) == 2 and not t.buffer}.values():
         linear = found.layouts.of(own)
-        holders = linear.positions(("warp", "lane", "register"))
+        holders = positions(linear, ("warp", "lane", "register"))
         for by, value in (
             (ColorBy.WARP, itemgetter(0)),
             (ColorBy.THREAD, itemgetter(1)),

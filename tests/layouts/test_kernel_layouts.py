@@ -19,7 +19,7 @@ from irscope.layouts.ownership import Positions, ownership_summary
 from irscope.layouts.tensors import Layouts, find_tensors
 from irscope.targets import parse_target
 
-from .builders import ADD, ADD_AMD, AMPERE, BLACKWELL, HOPPER, STAGES, kernel, layout
+from .builders import ADD, ADD_AMD, AMPERE, BLACKWELL, HOPPER, STAGES, kernel, layout, positions
 
 LINE = "#ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>"
 
@@ -54,15 +54,15 @@ def test_every_layout_of_a_kernel_is_converted_and_covers_its_tensor(name: str):
     found = kernel(name)
     for tensor in {tensor.key: tensor for tensor in found.tensors}.values():
         linear = found.layouts.of(tensor)
-        reached = linear.positions(list(linear.bases))
+        reached = positions(linear, list(linear.bases))
         assert len(reached) == prod(linear.shape), title(tensor)
 
 
 def test_the_position_of_an_element_holds_it():
     linear = kernel(AMPERE).layouts.of(one(kernel(AMPERE), "acc"))
-    positions = Positions(linear)
-    for element in linear.positions(("warp", "lane", "register")):
-        held = {name: positions.value(name, element) for name in ("warp", "lane", "register")}
+    places = Positions(linear)
+    for element in positions(linear, ("warp", "lane", "register")):
+        held = {name: places.value(name, element) for name in ("warp", "lane", "register")}
         assert linear.element(**held) == element
     assert len(describe_thread(linear, 37)) == 1 + ownership_summary(linear).registers // 2
     with pytest.raises(UnknownLayoutError):

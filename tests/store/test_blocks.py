@@ -20,6 +20,7 @@ from irscope.store import CaptureReader, CaptureWriter, NewVariant, blocks, enco
 from irscope.store.blocks import FactBlock, facts_by_column
 from irscope.store.schema import FACTS, NAMES
 from irscope.workspace import Workspace
+from tests.store.stored_facts import by_variant
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.irscope"))
 
@@ -53,7 +54,7 @@ def content(path: Path) -> tuple[list[dict[str, Any]], dict[int, Any]]:
     """What a view of many variants reads."""
     with CaptureReader(path) as read:
         variants = read.variants()
-        facts = read.facts_kept()
+        facts = by_variant(read.fact_blocks())
     names = [each.name for each in fields(Variant)]
     derived = ("environment", "origin", "edit", "launch_metadata", "settings")
     return [{name: getattr(v, name) for name in (*names, *derived)} for v in variants], facts
@@ -103,7 +104,7 @@ def test_a_writer_removes_blocks_until_it_closes(capture):
             assert read.variants()[-1].config == new.config
     with CaptureReader(capture) as read:
         assert repr(read.variants()[-1].config) == repr(new.config)
-        assert read.facts_kept()[added] == (FACTS_VERSION, {"registers": 7})
+        assert by_variant(read.fact_blocks())[added] == (FACTS_VERSION, {"registers": 7})
 
 
 @pytest.mark.usefixtures("all_are_large")
@@ -134,10 +135,10 @@ def test_a_damaged_block_is_an_error(capture, kind, damaged):
         db.execute("UPDATE block SET size = ?, data = ? WHERE kind = ?", (blob.size, blob.frame, kind))
     with CaptureReader(capture) as read:
         if kind == FACTS and damaged in (b"[]", b"{}"):
-            assert read.facts_kept() == {}  # they are measured again
+            assert by_variant(read.fact_blocks()) == {}  # they are measured again
             return
         with pytest.raises(UserError, match="damaged"):
-            _ = read.variants() if kind == NAMES else read.facts_kept()
+            _ = read.variants() if kind == NAMES else by_variant(read.fact_blocks())
 
 
 @pytest.mark.usefixtures("all_are_large")
@@ -167,11 +168,7 @@ def test_columns_have_the_facts_of_each_variant(rows):
         for block in found
     ]
     again = blocks.read_fact_blocks(encoding.loads(encoding.dumps(coded)))
-    kept = [
-        (id_, block.version, facts)
-        for block in again
-        for id_, facts in zip(block.ids, block.documents(), strict=True)
-    ]
+    kept = [(id_, version, facts) for id_, (version, facts) in by_variant(again).items()]
     assert sorted(map(repr, kept)) == sorted(
         repr((id_, version, dict(sorted(facts.items())))) for id_, version, facts in numbered
     )

@@ -21,6 +21,7 @@ from irscope.store.capture_file import find_writer
 from irscope.store.schema import SCHEMA_VERSION
 from irscope.targets import parse_target
 from irscope.workspace.growth import incomplete_note
+from tests.store.stored_facts import by_variant
 
 SOURCE = SourceFunction("kernel", "k.py", 3, "def kernel(x_ptr, BLOCK): ...\n")
 TARGET = parse_target("cuda:90")
@@ -273,7 +274,7 @@ def test_a_hostile_capture_is_reported_in_one_line(tmp_path: Path, table: str, c
     with pytest.raises(UserError, match="damaged") as raised, CaptureReader(path) as capture:
         for variant in capture.variants():
             capture.read(variant, "ttir")
-        capture.facts(1)
+        by_variant(capture.fact_blocks())
     assert "\n" not in str(raised.value)
 
 
@@ -399,4 +400,4 @@ def test_launches_and_times_are_read_as_written(tmp_path: Path):
         (variant,) = capture.variants()
         assert variant.launches == (LAUNCH, LAUNCH)
         assert variant.benchmarks == TIMES
-        assert capture.facts(1) == {}  # measured again
+        assert by_variant(capture.fact_blocks()) == {}  # measured again

@@ -13,6 +13,7 @@ import pytest
 from irscope.model import Benchmark, Failure, Launch, SourceFunction, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewPass
 from irscope.store.merge_captures import MergedCapture
+from tests.store.stored_facts import by_variant
 from tests.store.test_capture import SOURCE, new, write
 
 FAILED = Failure("timeout", "t", "t")
@@ -22,7 +23,7 @@ LAUNCH = Launch((8, 1, 1), (("x_ptr", "float32[64]"),))
 def content(path: Path) -> list[tuple[object, ...]]:
     """Everything a capture says, but for numbers."""
     with CaptureReader(path) as capture:
-        facts = capture.facts_kept()
+        facts = by_variant(capture.fact_blocks())
         return sorted(
             (_said(capture, variant, facts.get(variant.id)) for variant in capture.variants()), key=repr
         )
@@ -72,7 +73,7 @@ def test_equal_variants_are_merged_with_all_measurements(tmp_path: Path):
         assert variants[1].failure is None, "one that compiled goes before one that failed"
         assert capture.read(variants[1], "ttir") == b"two"
         # Facts include measurements, so the merged variant's facts are recomputed.
-        assert capture.facts(7) == {3: {"ms": None}}
+        assert by_variant(capture.fact_blocks()) == {3: (7, {"ms": None})}
 
 
 def test_passes_and_layouts_are_merged(tmp_path: Path):

@@ -240,7 +240,7 @@ class Confidence:
 
 def confidence(ranking: Ranking, timed: Sequence[Timed]) -> Confidence:
     """The confidence of a ranking, as `irscope pick` and `irscope.prune` compute it."""
-    first = [own for own in ranking.accepted if own.estimate]
+    first = [own for own in ranking.ranked if own.rejected is None and own.estimate]
     times = [own.estimate.microseconds for own in first if own.estimate]
     settings = [own.variant.settings for own in first]
     fastest = min((own.estimate for own in first if own.estimate), key=lambda own: own.microseconds)

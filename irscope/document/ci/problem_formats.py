@@ -176,7 +176,7 @@ _MAX_CHARACTERS = 60_000
 _MAX_NOTES = 20
 
 
-def markdown_lines(report: CiReport, url: str | None = None) -> Iterator[str]:
+def markdown_lines(report: CiReport, url: str | None) -> Iterator[str]:
     """Yield the lines of a comment: the outcome, the worst five variants, the others collapsed, a link.
 
     `url` is the address of a full report. Everything from a capture is in code spans: GitHub turns `#3` and

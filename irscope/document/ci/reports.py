@@ -186,7 +186,7 @@ def _numbered(problems: Sequence[CiProblem]) -> list[CiProblem]:
     return numbered
 
 
-def ci_lines(report: CiReport, form: str, url: str | None = None) -> Iterator[str]:
+def ci_lines(report: CiReport, form: str, url: str | None) -> Iterator[str]:
     """Yield the lines of `report` as "github", "junit", "sarif" or "markdown".
 
     `url` is the address of a full report.

@@ -153,7 +153,7 @@ def _legend_width(grid: Grid) -> float:
     return sum(28 + text_width(text) for _, text in grid.legend)
 
 
-def _box(x: float, y: float, width: float, fill: str, edge: str, height: float = _HEIGHT) -> str:
+def _box(x: float, y: float, width: float, fill: str, edge: str, height: float) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}" '
         f'fill="{fill}" stroke="{edge}" stroke-width="1"/>'

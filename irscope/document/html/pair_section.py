@@ -276,7 +276,7 @@ def pair_anchor(number: int) -> str:
     return f"pair{number}"
 
 
-def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[str] = ()) -> Html:
+def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[str]) -> Html:
     """Return the section of pair `number`, without the data of its stages.
 
     `left_out` are the stages that the page has no room for.
@@ -390,7 +390,7 @@ def _ranges(lines: Sequence[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)
 
 
-def _stage(diff: StageDiff, anchor: str, opened: bool, single: bool = False) -> Html:
+def _stage(diff: StageDiff, anchor: str, opened: bool, single: bool) -> Html:
     """Return a stage, folded.
 
     The script fills in its rows; without the script, the first rows are shown.

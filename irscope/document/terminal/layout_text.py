@@ -49,7 +49,7 @@ def layout_drawings(
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
+def grid_lines(grid: Grid, paint: Paint, width: int | None) -> list[str]:
     """Return the grid with its labels, legend and notes, in at most `width` columns.
 
     The last line says how many rows or columns do not fit.

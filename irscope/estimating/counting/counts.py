@@ -54,7 +54,7 @@ class AccessCount:
     width: int
     warps: float
     threads: float
-    sectors: float = 0.0
+    sectors: float
     lines: float = 0.0
     wavefronts: float = 0.0
 
@@ -100,10 +100,9 @@ class LaunchCounts:
     `programs` is the number of programs in the grid, without those that end at once because an integer of a
     tensor says that there is nothing to do (`ended`); `warps` are those of a program. `kinds` are the warp
     instructions of PTX that access memory, copy, or multiply matrices. `blocks` are the warps that execute
-    each basic block of the PTX. `instructions_of` are the instructions of every sampled program; `sampled`
-    their numbers in the grid. `assumptions` are decisions that data would make, `depends` the tensors whose
-    values are not known and decide branches ("lengths (line 24)"), `unknown` what could not be interpreted:
-    counts are then too low.
+    each basic block of the PTX. `instructions_of` are the instructions of every sampled program,
+    `assumptions` are decisions that data would make, `depends` the tensors whose values are not known and
+    decide branches ("lengths (line 24)"), `unknown` what could not be interpreted: counts are then too low.
     """
 
     programs: int
@@ -115,7 +114,6 @@ class LaunchCounts:
     traffic: tuple[TensorTraffic, ...] = ()
     blocks: tuple[float, ...] = ()
     instructions_of: tuple[float, ...] = ()
-    sampled: tuple[tuple[int, int, int], ...] = ()
     assumptions: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     ended: float = 0.0
@@ -257,7 +255,6 @@ class _LaunchCounter:
             traffic=self._traffic(interpreter, sampled, programs),
             blocks=tuple(map(float, blocks)),
             instructions_of=tuple(map(float, totals)),
-            sampled=tuple(sampled),
             assumptions=tuple(
                 f"{program.source} line {self._line(index) + 1}: {text}"
                 for index, text in sorted(run.assumptions.items())

@@ -78,7 +78,7 @@ class LaunchArguments:
 
     values: Mapping[str, int]
     tensors: Mapping[int, TensorArgument]
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...]
 
     @property
     def has_values(self) -> bool:

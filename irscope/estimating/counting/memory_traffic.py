@@ -104,13 +104,13 @@ def _expanded(touches: Sequence[ExecutedAccess]) -> Iterator[tuple[ExecutedAcces
     while start < len(touches):
         touch = touches[start]
         if not touch.repeats:
-            yield touch, _sectors(touch, 0), 1.0
+            yield touch, _sectors(touch), 1.0
             start += 1
             continue
         end = start
         while end < len(touches) and _times(touches[end]) == _times(touch):
             end += 1
-        body = [(repeated, _sectors(repeated, 0)) for repeated in touches[start:end]]
+        body = [(repeated, _sectors(repeated)) for repeated in touches[start:end]]
         for repeated, sectors in body:
             yield repeated, sectors, 1.0
         size = max(1, sum(len(sectors) for _, sectors in body))
@@ -150,10 +150,10 @@ def _offsets(touch: ExecutedAccess, passes: NDArray[np.int64]) -> NDArray[np.int
     return distances >> 5
 
 
-def _sectors(touch: ExecutedAccess, program: int) -> Integers:
-    row = touch.addresses[min(program, len(touch.addresses) - 1)]
+def _sectors(touch: ExecutedAccess) -> Integers:
+    row = touch.addresses[0]
     if touch.active is not None:
-        row = row[touch.active[min(program, len(touch.active) - 1)]]
+        row = row[touch.active[0]]
     return _different(row >> 5)
 
 
@@ -193,12 +193,12 @@ class TensorTraffic:
     direction: str
     bytes: float
     touched: float
-    again: Mapping[int, float] = field(default_factory=dict)
-    sharing: tuple[tuple[int, float], ...] = ((1, 1.0),)
-    tensor_bytes: int | None = None
-    scattered: bool = False
-    columns: tuple[tuple[int, float], ...] = ((1, 1.0),)
-    several: bool = False
+    again: Mapping[int, float]
+    sharing: tuple[tuple[int, float], ...]
+    tensor_bytes: int | None
+    scattered: bool
+    columns: tuple[tuple[int, float], ...]
+    several: bool
 
     def unique_bytes(self, programs: float) -> float:
         """Return the different bytes that consecutive programs access; `programs` is their number."""

@@ -72,7 +72,6 @@ class TensorCopy:
     """A copy of a block by the TMA unit: the register of its descriptor's address and of its coordinates."""
 
     index: int
-    opcode: str
     descriptor: int
     coordinates: tuple[int, ...]
     stores: bool
@@ -328,7 +327,6 @@ class Translator:
             registers = names(described.partition("{")[0])
             copy = TensorCopy(
                 instruction.index,
-                opcode,
                 self._steps.register(registers[0]) if registers else NONE,
                 tuple(self._operand(text, "b32") for text in coordinates[1].split(","))
                 if coordinates

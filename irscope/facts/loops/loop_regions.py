@@ -74,7 +74,7 @@ class KernelLoop:
     natural: int
     scf: int
     chain: Chain
-    remainder: bool = False
+    remainder: bool
 
 
 class LoopRegions:

@@ -8,9 +8,7 @@ The location of the operation is the Python line of the `for` or `while` stateme
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from itertools import islice
 
 from irscope.diff.def_use import Definition, definitions
@@ -27,8 +25,6 @@ LOOPS = ("scf.for", "scf.while")
 # A position in Python: the line itself, then those of the calls that it is inlined at.
 Chain = tuple[SourcePlace, ...]
 
-_ATTRIBUTES = re.compile(r"^\s*\} (?:attributes )?\{([^\n]*)\}(?: loc\([^\n]*\))?\s*$")
-_ATTRIBUTE = re.compile(r"([\w.]+)(?: = ([^,]+))?")
 _BOUNDS = 3
 _LONGEST_CHAIN = 16
 
@@ -39,21 +35,16 @@ class ScfLoop:
 
     `operation` is its index in the document; `parent` is the index of the loop around it among all loops,
     NONE if there is none; `depth` counts from 1. `lower`, `upper` and `step` are what the bounds are
-    defined by (None: unknown, or an `scf.while`), `carried` is the number of values that an iteration
-    hands to the next. `attributes` are Triton's ("tt.num_stages": "3"; "" for a flag).
+    defined by (None: unknown, or an `scf.while`).
     """
 
     operation: int
-    opcode: str
-    location: Location | None
     chain: Chain
     parent: int
     depth: int
-    lower: Definition | None = None
-    upper: Definition | None = None
-    step: Definition | None = None
-    carried: int = 0
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    lower: Definition | None
+    upper: Definition | None
+    step: Definition | None
 
     def follows(self, other: ScfLoop) -> bool:
         """Check whether it goes on where another loop ends, as the remainder of an unrolled loop does."""
@@ -78,28 +69,17 @@ def scf_loops(document: Document) -> list[ScfLoop]:
             loops.append(
                 ScfLoop(
                     operation=index,
-                    opcode=operation.opcode,
-                    location=operation.location,
                     chain=location_chain(operation.location),
                     parent=around,
                     depth=loops[around].depth + 1 if around >= 0 else 1,
                     lower=lower,
                     upper=upper,
                     step=step,
-                    carried=len(operation.results),
-                    attributes=_attributes(document, operation),
                 )
             )
             around = len(loops) - 1
         loop_around.append(around)
     return loops
-
-
-def _attributes(document: Document, operation: Operation) -> dict[str, str]:
-    several_lines = operation.end > operation.line + 1
-    match = _ATTRIBUTES.match(document.lines[operation.end - 1]) if several_lines else None
-    attributes = _ATTRIBUTE.findall(match[1]) if match else ()
-    return {name: value.partition(" : ")[0].strip() for name, value in attributes}
 
 
 def loops_around(document: Document, loops: Sequence[ScfLoop]) -> list[int]:

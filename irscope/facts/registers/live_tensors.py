@@ -129,7 +129,7 @@ class TensorPressure:
     location: Location | None
     line: int
     after: dict[int, int]
-    unknown: int = 0
+    unknown: int
 
 
 def elements_per_thread(layout: LinearLayout) -> int:

@@ -49,7 +49,6 @@ class Evaluation:
     repeatable: bool = True
     whole: bool = False
     unanswered: str = ""
-    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,7 @@ def evaluate(
         if not outputs:
             raise UnansweredError("the programs that were executed write nothing to memory")
     except UnansweredError as error:
-        line = error.step.line if error.step else None
-        return Evaluation(unanswered=error.reason, line=line)
+        return Evaluation(unanswered=error.reason)
     return Evaluation(outputs, expressions.decisions, expressions.marks, fusion, repeatable, whole)
 
 

@@ -17,7 +17,7 @@ Both = Callable[[list[RuntimeValue], list[RuntimeValue]], list[RuntimeValue]]
 
 
 def reduced(
-    order: AxisOrder, operands: Sequence[RuntimeValue], both: Both, pairwise: bool, packed: bool = False
+    order: AxisOrder, operands: Sequence[RuntimeValue], both: Both, pairwise: bool, packed: bool
 ) -> list[RuntimeValue]:
     """Return the reduction of tensors along their first axis.
 

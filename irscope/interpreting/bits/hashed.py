@@ -75,11 +75,11 @@ def along(value: RuntimeValue, data: Hashes, axis: int) -> RuntimeValue:
     return RuntimeValue(moved, type_, False, HashNote(note.plain, note.exact, product))
 
 
-def taken(value: RuntimeValue, index: Array) -> RuntimeValue:
-    """Return the elements with these indices along the first axis."""
+def taken(value: RuntimeValue, index: Array | tuple[slice, ...], same_thread: bool = True) -> RuntimeValue:
+    """Return the elements at `index`; `same_thread`: the thread that computed them keeps them."""
     note = note_of(value)
     product = None
-    if note.product is not None:
+    if same_thread and note.product is not None:
         a, b, block = note.product
         product = (a[index], b[index], block)
     return RuntimeValue(value.data[index], value.type, value.known, HashNote(note.plain, note.exact, product))
@@ -87,13 +87,7 @@ def taken(value: RuntimeValue, index: Array) -> RuntimeValue:
 
 def part(value: RuntimeValue, axis: int, chosen: slice, keep: bool = False) -> RuntimeValue:
     """Return some of the elements along an axis, after they went to another thread (`keep`: they did not)."""
-    index = (slice(None),) * axis + (chosen,)
-    note = note_of(value)
-    product = None
-    if keep and note.product is not None:
-        a, b, block = note.product
-        product = (a[index], b[index], block)
-    return RuntimeValue(value.data[index], value.type, value.known, HashNote(note.plain, note.exact, product))
+    return taken(value, (slice(None),) * axis + (chosen,), keep)
 
 
 def joined(one: RuntimeValue, other: RuntimeValue) -> RuntimeValue:

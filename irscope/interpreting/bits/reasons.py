@@ -36,7 +36,7 @@ class Reason:
     line: int
     source_line: int
     text: str
-    helper: tuple[str, int] | None = None
+    helper: tuple[str, int] | None
 
 
 @dataclass

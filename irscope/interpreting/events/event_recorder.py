@@ -46,15 +46,15 @@ class RecordedEvent:
     kind: SpanKind
     thread: str
     step: Op
-    bit: int = -1
-    needs: list[int] = field(default_factory=list)
-    iteration: int = -1
-    buffers: tuple[str, ...] = ()
-    barrier: str = ""
-    phase: int = -1
-    asynchronous: bool = False
-    size: int = 0
-    types: tuple[Type, ...] = ()
+    bit: int
+    needs: list[int]
+    iteration: int
+    buffers: tuple[str, ...]
+    barrier: str
+    phase: int
+    asynchronous: bool
+    size: int
+    types: tuple[Type, ...]
 
 
 @dataclass(slots=True)
@@ -72,9 +72,9 @@ class _Origin:
     """Where a tensor in registers comes from: its iteration, and the loads that bring it."""
 
     value: RuntimeValue
-    iteration: int = -1
-    loads: int = 0
-    empty: bool = False
+    iteration: int
+    loads: int
+    empty: bool
 
 
 @frozen
@@ -87,7 +87,7 @@ class EventRecording:
     threads: tuple[RecordedThread, ...]
     iterations: int
     hazards: tuple[Hazard, ...]
-    branches: bool = False
+    branches: bool
 
     @property
     def depth(self) -> int:

@@ -55,7 +55,7 @@ class Hazard:
     step: Op
     message: str
     remedy: str
-    buffer: str = ""
+    buffer: str
     thread: str = ""
     iteration: int = 0
     other: Op | None = None

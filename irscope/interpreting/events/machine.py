@@ -73,11 +73,10 @@ _SCALAR_HANDLERS = frozenset(
 
 @dataclass(frozen=True)
 class EventCheck:
-    """The hazards of a stage. `unanswered` says why it could not be executed, at line `line` of the stage."""
+    """The hazards of a stage. `unanswered` says why it could not be executed."""
 
     hazards: tuple[Hazard, ...] = ()
     unanswered: str = ""
-    line: int | None = None
 
 
 def check_order(document: Document, triton: Version) -> EventCheck:
@@ -88,7 +87,7 @@ def check_order(document: Document, triton: Version) -> EventCheck:
             return EventCheck(unanswered="clusters of several CTAs")
         return EventCheck(tuple(execute_events(program).order.hazards.values()))
     except UnansweredError as error:
-        return EventCheck(unanswered=error.reason, line=error.step.line if error.step else None)
+        return EventCheck(unanswered=error.reason)
     except RecursionError:
         return EventCheck(unanswered="the stage is nested too deeply")
 

@@ -46,7 +46,7 @@ class VersionReading:
 
     label: str
     reading: Reading | None
-    problem: str = ""
+    problem: str
     tools: tuple[tuple[str, str], ...] = ()
 
 
@@ -83,7 +83,7 @@ class SourceCause:
     edits: tuple[SourceEdit, ...]
     stages: tuple[tuple[str, str], ...]
     divergence: str
-    changes: Changes | None = None
+    changes: Changes | None
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Bisector:
     """
 
     criterion: Criterion
-    jobs: int = 2
-    seconds: float = 300.0
+    jobs: int
+    seconds: float
     report: Report = lambda _: None
     kept: KeptResults = field(default_factory=KeptResults)
     latest: Bisection | None = None

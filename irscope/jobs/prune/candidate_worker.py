@@ -91,11 +91,6 @@ def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
     send(pipe, JobDone())
 
 
-def _allocated(job: CandidateJob) -> CandidateResult:
-    """Check whether a candidate can be launched, without LLVM and ptxas."""
-    return _problem(allocation_of(_text(job), job.options, gpu_target(job.target)), job)
-
-
 def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
     """Return the allocation of a kernel.
 

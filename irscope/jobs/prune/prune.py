@@ -265,7 +265,7 @@ def _current_target() -> Any:
 
 
 def best(
-    candidates: Sequence[Candidate], most: int | None, limits: CompileLimits, reference: int | None = None
+    candidates: Sequence[Candidate], most: int | None, limits: CompileLimits, reference: int | None
 ) -> PruningResult:
     """Return the `most` candidates that are fastest by estimate, the others with their reasons.
 

@@ -44,7 +44,7 @@ class CheckedReproducer:
     problem: str = ""
 
 
-def check_reproducer(folder: Path, recorded: Recorded, python: str = "") -> CheckedReproducer:
+def check_reproducer(folder: Path, recorded: Recorded, python: str) -> CheckedReproducer:
     """Run the script of the reproducer in `folder`, which executes its kernel.py, and compare the stages.
 
     `python` is another interpreter, with another Triton. Raises UserError if it cannot be started.

@@ -45,7 +45,7 @@ class Minimization:
     starts one per core.
     """
 
-    check: str = ""
+    check: str
     fact: str = ""
     seconds: float = DEFAULT_SECONDS
     processes: int = 0

@@ -182,10 +182,10 @@ class TrendStep:
     """
 
     index: int
-    worse: tuple[str, ...] = ()
-    better: tuple[str, ...] = ()
-    other: tuple[str, ...] = ()
-    edits: tuple[str, ...] = ()
+    worse: tuple[str, ...]
+    better: tuple[str, ...]
+    other: tuple[str, ...]
+    edits: tuple[str, ...]
 
     @property
     def empty(self) -> bool:

@@ -41,7 +41,7 @@ _FIRST_WITHOUT_SUFFIX = 13
 _SECONDS = 20.0
 
 
-def find_ptxas(text: str, report: Report = lambda _: None) -> Path:
+def find_ptxas(text: str, report: Report) -> Path:
     """Return the ptxas that `text` names: a path, or a version such as 12.9 or 13.3.33.
 
     Raises VersionUnavailable.

@@ -68,7 +68,7 @@ class CaptureRequest:
 
     kernels: Mapping[Kernel, Sequence[Variant]]
     files: Mapping[Kernel, Path]
-    passes: bool = False
+    passes: bool
 
     def plans(self, worker: Worker, stop: Stop, seconds: float) -> Iterator[Plan | UserError]:
         """Yield a plan per kernel."""

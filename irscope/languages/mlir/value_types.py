@@ -44,7 +44,7 @@ class ShapedType:
     kind: str
     shape: tuple[str, ...]
     element: str
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[str, ...]
 
     @property
     def encoding(self) -> str:

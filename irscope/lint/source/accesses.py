@@ -43,7 +43,6 @@ class PointerAccess:
     operation: str
     parameter: str
     branches: Branches
-    loops: tuple[ast.stmt, ...]
 
     @property
     def pointer(self) -> ast.expr:
@@ -78,13 +77,13 @@ class PointerAccess:
 def pointer_accesses(kernel: KernelSource, module: PythonModule) -> Sequence[PointerAccess]:
     """Return the accesses of a kernel in the order of the text."""
     unsorted = []
-    for part, branches, loops in _parts(kernel.node.body):
+    for part, branches in _parts(kernel.node.body):
         call = module.tl(part, "load", "store", *_ATOMICS)
         if call is None or not call.args:
             continue
         operation = module.dotted(call.func).rpartition(".")[2]
         parameter = base_parameter(kernel, call.args[0], module)
-        unsorted.append(PointerAccess(call, operation, parameter, branches, loops))
+        unsorted.append(PointerAccess(call, operation, parameter, branches))
     return tuple(sorted(unsorted, key=lambda access: access.place))
 
 
@@ -156,25 +155,23 @@ def _bindings(kernel: KernelSource) -> Iterator[tuple[str, tuple[int, int]]]:
             yield node.id, (node.lineno, node.col_offset)
 
 
-_Part = tuple[ast.AST, Branches, tuple[ast.stmt, ...]]
+_Part = tuple[ast.AST, Branches]
 
 
 def _parts(body: Sequence[ast.stmt]) -> Iterator[_Part]:
-    """Yield all nodes of a body with the `if` statements and loops around them."""
-    pending: list[_Part] = [(statement, (), ()) for statement in body]
+    """Yield all nodes of a body but `if` statements, with the `if` statements around them."""
+    pending: list[_Part] = [(statement, ()) for statement in body]
     while pending:
-        node, branches, loops = pending.pop()
+        node, branches = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             continue
         if isinstance(node, ast.If):
-            pending.append((node.test, branches, loops))
-            pending += [(child, (*branches, (node, True)), loops) for child in node.body]
-            pending += [(child, (*branches, (node, False)), loops) for child in node.orelse]
-        elif isinstance(node, ast.For | ast.While):
-            pending += [(child, branches, (*loops, node)) for child in ast.iter_child_nodes(node)]
+            pending.append((node.test, branches))
+            pending += [(child, (*branches, (node, True))) for child in node.body]
+            pending += [(child, (*branches, (node, False))) for child in node.orelse]
         else:
-            yield node, branches, loops
-            pending += [(child, branches, loops) for child in ast.iter_child_nodes(node)]
+            yield node, branches
+            pending += [(child, branches) for child in ast.iter_child_nodes(node)]
 
 
 _MAX_NODES = 2_000

@@ -102,14 +102,13 @@ _FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 def reductions(kernel: KernelSource, module: PythonModule) -> Sequence[Reduction]:
     """Return the reductions of a kernel over elements that a mask excludes, in the order of the text."""
-    follower = _Follower(kernel, module)
+    follower = _Follower(module)
     follower.block(kernel.node.body)
     return tuple(dict.fromkeys(follower.reductions))
 
 
 @dataclass
 class _Follower:
-    kernel: KernelSource
     module: PythonModule
     values: dict[str, Padded] = field(default_factory=dict)
     texts: dict[str, ast.expr] = field(default_factory=dict)

@@ -41,7 +41,7 @@ class PythonScope:
     node: ast.Module | Function
     bindings: Mapping[str, ast.expr]
     bound: Mapping[str, int]
-    parent: PythonScope | None = None
+    parent: PythonScope | None
     arguments: Mapping[str, tuple[ast.expr, PythonScope]] = field(default_factory=dict)
 
     def owner(self, name: str) -> PythonScope | None:

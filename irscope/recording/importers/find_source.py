@@ -53,7 +53,6 @@ class KernelHeader:
     `ranges` are the `tl.arange` calls in the kernel's own body: end and place.
     """
 
-    name: str
     arguments: tuple[Argument, ...]
     named: bool
     place: SourcePosition | None
@@ -78,7 +77,6 @@ def read_header(text: str) -> KernelHeader:
     end = text.find("\n  }", signature.end())
     body = text[signature.end() : end if end >= 0 else len(text)]
     return KernelHeader(
-        name=clean(signature[1] or signature[2]),
         arguments=_without_parts(arguments),
         # Before 3.6, arguments are %arg0, %arg1, ...
         named=not any(re.fullmatch(r"arg\d+", argument.name) for argument in arguments),

@@ -59,7 +59,7 @@ def slide_element(slide: Slide, number: int, total: int, source: str) -> Html:
     )
 
 
-def fragment(name: str, /, *children: str, class_: str = "") -> Html:
+def fragment(name: str, /, *children: str, class_: str) -> Html:
     """Return an element that a key press uncovers; printed, and without scripts, it is shown."""
     return element(name, *children, class_=f"fragment {class_}".rstrip())
 
@@ -118,7 +118,7 @@ def marked_text(side: RowSide) -> Html:
     return joined([*parts, side.text[position:stop], "..." if stop < len(side.text) else ""])
 
 
-def bar(share: float, class_: str = "") -> Html:
+def bar(share: float, class_: str) -> Html:
     """Draw a horizontal bar; `share` is between 0 and 1."""
     width = round(100 * min(max(share, 0.0), 1.0), 1)
     return element(
