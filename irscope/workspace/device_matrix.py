@@ -13,15 +13,13 @@ from irscope.facts.registry import BLOCKS_PER_SM, OCCUPANCY, SPILLS
 from irscope.model import Config, UserError, Variant
 from irscope.model.records import frozen, grouped
 from irscope.model.text import one_line
-from irscope.workspace.picking import NO_LAUNCHES, device_named, requested_problems
-from irscope.workspace.problem_sizes import Problem, by_kernel, problems
+from irscope.workspace.picking import Report, asked_problems, counting_from, device_named
+from irscope.workspace.problem_sizes import Problem, by_kernel
 
 if TYPE_CHECKING:
     from irscope.estimating.constants import DeviceRates
     from irscope.estimating.terms import Estimate
     from irscope.workspace.workspace import Workspace
-
-Report = Callable[[int, int], None]
 
 
 @frozen
@@ -142,11 +140,8 @@ def device_matrices(
     done = 0
     parts: dict[tuple[str, str], dict[str, _Cells]] = {}
     for problem, names in asked:
-
-        def counted(number: int, before: int = done) -> None:
-            report(before + number, total)
-
-        columns = _cells(workspace, problem, [devices[name] for name in names], counted)
+        rates = [devices[name] for name in names]
+        columns = _cells(workspace, problem, rates, counting_from(done, report, total))
         parts.setdefault((problem.kernel, problem.text), {}).update(zip(names, columns, strict=True))
         done += len(problem.launches)
         workspace.estimates.save()
@@ -162,10 +157,7 @@ def _problems(
             Problem(members[0].kernel.name, str(members[0].target), (), (), {}, tuple(members))
             for members in by_kernel(variants)
         ]
-    found = requested_problems(variants, launches) if launches else problems(variants)
-    if not found:
-        raise UserError(NO_LAUNCHES.format(path=workspace.path))
-    return found
+    return asked_problems(workspace, variants, launches)
 
 
 def _cells(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,13 +26,12 @@ from irscope.workspace.launch_expression import (
     number_constants,
     parse_launch,
 )
-from irscope.workspace.picking import Choice, Pick, device_named, picks
+from irscope.workspace.picking import Choice, Pick, Report, device_named, picks
 
 if TYPE_CHECKING:
     from irscope.estimating.constants import DeviceRates
     from irscope.workspace.workspace import Workspace
 
-Report = Callable[[int, int], None]
 Entry = tuple[tuple[str, int], ...]
 
 _OPTION = "--keys"
