@@ -154,17 +154,26 @@ def parse_launch(text: str) -> LaunchExpression:
     """
     if len(text) > _MAX_TEXT:
         raise UserError(f"--launch: longer than {_MAX_TEXT:,} characters")
-    parts: dict[str, _Written] = {}
-    for part in split_entries(text):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not name.isidentifier():
-            raise UserError(f"--launch: '{part}' is not NAME=VALUE; {_EXAMPLE}")
-        if name in parts:
-            raise UserError(f"--launch: '{name}' has two values")
-        parts[name] = _read(value) if value.startswith("@") else _parsed(value)
+    parts = {
+        name: _read(value) if value.startswith("@") else _parsed(value)
+        for name, value in named_entries(text, _OPTION, _EXAMPLE).items()
+    }
     if _GRID not in parts:
         raise UserError(f"--launch: there is no grid; {_EXAMPLE}")
     return LaunchExpression(parts.pop(_GRID), parts)
+
+
+def named_entries(text: str, option: str, example: str) -> dict[str, str]:
+    """Split `M=4096, N=M // 2`. Raises UserError, which begins with `option`, for a part that is wrong."""
+    entries: dict[str, str] = {}
+    for part in split_entries(text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (equals and name.isidentifier() and value):
+            raise UserError(f"{option}: '{clipped(part, _MAX_QUOTED)}' is not NAME=VALUE; {example}")
+        if name in entries:
+            raise UserError(f"{option}: '{name}' has two values")
+        entries[name] = value
+    return entries
 
 
 def launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.vllm_choices import read_files
 from irscope.cli.main import main
 from irscope.document.terminal.document_text import text_lines
-from irscope.document.tuned_files import export_content, python_files, serving_text
+from irscope.document.tuned_files import export_content, own_files, serving_text
 from irscope.estimating.constants import DEVICES
 from irscope.estimating.terms import Estimate
 from irscope.model import Launch
@@ -188,6 +188,46 @@ def test_nothing_is_replaced_without_force(capture: Path, tmp_path: Path, capsys
     assert export(capture, *arguments, "--force") == 0 and "BLOCK_SIZE_M" in path.read_text()
 
 
+@pytest.mark.parametrize(
+    ("form", "keys", "there", "problem"),
+    [
+        ("vllm", PRODUCT.replace("BLOCK_M", "BLOK_M"), "", "'BLOK_M' in 'BLOK_M' has no value"),
+        ("vllm", f"E=8, N=64, dtype=fp9, {MAPPED}", "", "dtype=fp9"),
+        ("vllm", "N=N, K=K, dtype=fp8_w8a8, block_shape=[128, 128]", "", "vllm's files need BLOCK_SIZE_M"),
+        ("vllm", PRODUCT, "out", "is not a folder; choose another name with -o"),
+        (
+            "vllm",
+            PRODUCT,
+            "out/N=4096,K=7168,device_name={gpu},dtype=fp8_w8a8,block_shape=[128,128].json",
+            "exists",
+        ),
+        ("json", "", "out/matmul_kernel_{gpu}.json", "exists"),
+        ("python", "", "out/matmul_kernel_{gpu}.py", "exists"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_compiled(
+    capture: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    keys: str,
+    there: str,
+    problem: str,
+):
+    """An A100 needs other code than the capture has; nobody waits for it only to read of a typo."""
+    gpu = DEVICES["A100"].driver_name.replace(" ", "_")
+    if there:
+        gpu = gpu if form == "vllm" else gpu.replace("-", "_")
+        path = tmp_path / there.format(gpu=gpu)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    more = ("--launch", launch(4096, 7168), "--device", "A100", "--vary", "M=16,64", "--trust")
+    assert export(capture, tmp_path / "out", form, keys, *more) == 2
+    error = capsys.readouterr().err
+    assert problem in error and len(error.splitlines()) == 1
+    assert not (tmp_path / "cache").exists()
+
+
 @pytest.mark.parametrize("arguments", [["--keys", "E=8"], ["--vary", "M=1"]])
 def test_options_of_an_export_need_one(
     capture: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
@@ -259,7 +299,7 @@ def test_an_export_says_what_its_times_depend_on(capture: Path):
 @pytest.mark.parametrize("kernel", ["../../etc/x\n", "", "k" * 4000, "\u202e/k"])
 def test_names_of_kernels_are_safe_in_paths(capture: Path, kernel: str):
     with Workspace(capture) as workspace:
-        ((name, text),) = python_files(amd_export(workspace, kernel)).items()
+        ((name, text),) = own_files(amd_export(workspace, kernel), "python").items()
     assert name.removesuffix(".py").isidentifier() and len(name) < 120 and name.isascii()
     compile(text, name, "exec")
     assert "etc/x\n" not in text and "\u202e" not in text
