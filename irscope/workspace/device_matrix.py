@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -62,13 +61,9 @@ class DeviceColumn:
     @cached_property
     def best(self) -> int | None:
         """Return the row with the shortest estimate; None if none has one."""
-        return min(
-            (row for row in self.fitting if math.isfinite(self._time(row))), key=self._time, default=None
-        )
-
-    def _time(self, row: int) -> float:
-        cell = self.cells[row]
-        return cell.estimate.microseconds if cell is not None and cell.estimate is not None else math.inf
+        cells = ((row, self.cells[row]) for row in self.fitting)
+        times = {row: cell.estimate.microseconds for row, cell in cells if cell and cell.estimate}
+        return min(times, key=times.__getitem__, default=None)
 
 
 @dataclass(frozen=True)
@@ -186,7 +181,7 @@ def _cell(workspace: Workspace, variant: Variant, facts: Facts) -> DeviceCell:
     from irscope.estimating.ranking import why_not_launchable
 
     # The machine code is read only if no block fits, to say why.
-    find = workspace.contents.find if value_of(facts, BLOCKS_PER_SM) == 0 else _nothing
+    find = workspace.contents.find if value_of(facts, BLOCKS_PER_SM) == 0 else lambda *_: None
     _, problem = why_not_launchable(variant, partial(partial, find)) or ("", "")
     spills, occupancy = value_of(facts, SPILLS), value_of(facts, OCCUPANCY)
     return DeviceCell(
@@ -196,10 +191,6 @@ def _cell(workspace: Workspace, variant: Variant, facts: Facts) -> DeviceCell:
         occupancy if isinstance(occupancy, float | int) else None,
         None,
     )
-
-
-def _nothing(variant: Variant, stage: str) -> None:
-    """Read no stage."""
 
 
 def _matrix(

@@ -11,6 +11,7 @@ Launches that nobody made, stored in a capture, so that its variants can be esti
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field, replace
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from irscope.facts.source.tokens import names_in
 from irscope.lint.source.evaluate import UNKNOWN, Evaluator, StaticValue
 from irscope.model import OPTION_NAMES, Argument, Launch, UserError, Variant
+from irscope.model.config import torch_name
 from irscope.model.integer_values import (
     INTEGER_TYPES,
     MAKERS,
@@ -47,13 +49,8 @@ _FUNCTIONS = {
     **{name: name for name in ("min", "max", "abs", "int")},
     **{name: f"triton.{name}" for name in ("cdiv", "next_power_of_2")},
 }
-# The names that torch gives to Triton's element types.
-_TORCH_NAMES = {
-    "i1": "bool", "u1": "bool", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
-    "u32": "uint32", "i64": "int64", "u64": "uint64", "fp16": "float16", "bf16": "bfloat16",
-    "fp32": "float32", "fp64": "float64", "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3fn",
-    "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
+# A tensor or a tensor descriptor: the element, and the block of a descriptor; in Gluon, a layout follows.
+_TENSOR = re.compile(r"(?:\*k?|tensordesc<)(\w+)(?:\[(.*?)\])?")
 
 
 @frozen
@@ -72,9 +69,10 @@ class _Written:
     @property
     def maker(self) -> str:
         """Return the function that makes the integers of a tensor; "" for another value."""
-        node = self.node
-        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-        return name if name in MAKERS else ""
+        match self.node:
+            case ast.Call(func=ast.Name(id=name)) if name in MAKERS:
+                return name
+        return ""
 
     def with_lengths(self, made: Mapping[str, NDArray[np.int64]]) -> _Written:
         """Return the expression with the numbers of integers that were made in place of `len(name)`."""
@@ -257,11 +255,13 @@ def _made(written: _Written, names: Mapping[str, StaticValue]) -> NDArray[np.int
 
 def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterator[tuple[str, str]]:
     """Yield the integers of the variant's tensors, as `model.Launch` has them."""
+    import numpy as np
+
     types = {argument.name: argument.type for argument in variant.specialization}
     for name, values in made.items():
         if name not in types:
             continue
-        element = _TORCH_NAMES.get(types[name].removeprefix("*"), "")
+        element = torch_name(types[name])
         text = encoded_integers(element, values) if types[name].startswith("*") else ""
         if not text:
             kinds = ", ".join(INTEGER_TYPES)
@@ -269,9 +269,8 @@ def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterato
                 f"--launch: '{name}' is {types[name]}; only tensors of at most {MOST_BYTES // 1024} KiB of "
                 f"{kinds} have values"
             )
-        bits = 8 * INTEGER_TYPES[element]
-        lowest = 0 if element.startswith("u") else -(1 << bits - 1)
-        if not lowest <= values.min() <= values.max() < lowest + (1 << bits):
+        limits = np.iinfo(element)
+        if not limits.min <= values.min() <= values.max() <= limits.max:
             raise UserError(f"--launch: '{name}' has integers that are not {element}, as its tensor has")
         yield name, text
 
@@ -355,15 +354,17 @@ def _is_integer(type_: str) -> bool:
     return type_[:1] in ("i", "u") and type_[1:].isdigit()
 
 
+def tensor_elements(variant: Variant) -> list[str]:
+    """Return the element types of a variant's tensors, as Triton calls them: fp16, fp8e4nv."""
+    matches = (_TENSOR.match(argument.type) for argument in variant.specialization)
+    return [match[1] for match in matches if match]
+
+
 def _argument_text(argument: Argument, value: StaticValue) -> str:
     shape = f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else ""
-    if argument.type.startswith("*"):
-        element = argument.type.removeprefix("*")
-        return f"{_TORCH_NAMES.get(element, element)}{shape}"
-    if argument.type.startswith("tensordesc<"):
-        element, _, block = argument.type.removeprefix("tensordesc<").rstrip(">").partition("[")
-        block = block.partition("]")[0]  # Gluon: a layout follows
-        return f"tensordesc {_TORCH_NAMES.get(element, element)}{shape} in blocks of [{block}]"
+    if match := _TENSOR.match(argument.type):
+        element, block = torch_name(match[1]), match[2]
+        return f"{element}{shape}" if block is None else f"tensordesc {element}{shape} in blocks of [{block}]"
     if shape:
         raise UserError(f"--launch: '{argument.name}' is a number ({argument.type}), not a tensor")
     if argument.type == "constexpr":

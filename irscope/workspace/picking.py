@@ -298,12 +298,14 @@ class Pick:
     def correlation(self) -> float | None:
         """Return Spearman's rank correlation of estimates and measurements.
 
-        None if too few configs have both.
+        It is Pearson's of the ranks, equal values sharing theirs. None if too few configs have both.
         """
         pairs = self.measured
-        if len(pairs) < _LEAST_FOR_CORRELATION:
+        try:
+            few = len(pairs) < _LEAST_FOR_CORRELATION
+            return None if few else correlation(*map(_ranks, zip(*pairs, strict=True)))
+        except StatisticsError:
             return None
-        return _rank_correlation(*zip(*pairs, strict=True))
 
     @property
     def speed(self) -> float | None:
@@ -362,11 +364,9 @@ def never_launched(workspace: Workspace, kernel: str | None, target: str | None)
 
     `picks` without `launches` says nothing about them.
     """
-    launched_by_name: dict[str, bool] = {}
-    for variant in workspace.select(kernel, target):
-        name = variant.kernel.name
-        launched_by_name[name] = launched_by_name.get(name, False) or bool(variant.launches)
-    return [name for name, launched in launched_by_name.items() if not launched]
+    variants = workspace.select(kernel, target)
+    launched = {variant.kernel.name for variant in variants if variant.launches}
+    return list(dict.fromkeys(v.kernel.name for v in variants if v.kernel.name not in launched))
 
 
 def parse_top(text: str) -> Callable[[int], int]:
@@ -484,14 +484,6 @@ def _slower(choice: Choice, best: Choice | None) -> str:
         return "no estimate"
     time, first = choice.estimate.microseconds, best.estimate.microseconds
     return f"slower: estimated {microseconds_text(time)} us, {time / first:.2f}x the first"
-
-
-def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Compute Spearman's: Pearson's correlation of the ranks, equal values sharing theirs."""
-    try:
-        return correlation(_ranks(a), _ranks(b))
-    except StatisticsError:
-        return None
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

@@ -26,6 +26,7 @@ from irscope.workspace.launch_expression import (
     named_entries,
     number_constants,
     parse_launch,
+    tensor_elements,
 )
 from irscope.workspace.picking import Choice, Pick, Report, asked_problems, device_named, picks
 from irscope.workspace.problem_sizes import Problem
@@ -41,6 +42,15 @@ _REQUIRED = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "nu
 # The options of AMD's compiler, which the metadata of each variant for AMD has.
 _AMD = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 _TEXTS = ("dtype", "device_name")
+# What the sorted element types of a kernel's tensors match, by the dtype of the file. vLLM has none for two
+# tensors of int8, and types of 4 bits are packed in integers of several sizes, or multiplied as bf16.
+_ELEMENTS = {
+    "": r"^(?!.*fp8).*(bf|fp)16",
+    "float32": r"^(?!.*(16|fp8)).*fp32",
+    "fp8_w8a8": r"fp8\S* fp8",
+    "int8_w8a8": r"\b[iu]8 [iu]8\b",
+    "int8_w8a16": r"(bf|fp)16 .*\b[iu]8\b",
+}
 _FLAGS = ("per_channel_quant", "down")
 _SIZE = "M"
 # A part of a file name: what the names of GPUs and types have.
@@ -275,6 +285,13 @@ class _Naming:
         if dtype not in kind.dtypes:
             listed = ", ".join(filter(None, kind.dtypes))
             raise UserError(f"{_OPTION}: dtype={one_line(dtype) or '?'} of {kind.text}: one of {listed}")
+        elements = sorted(tensor_elements(variant))
+        if elements and not re.search(_ELEMENTS.get(dtype, ""), " ".join(elements)):
+            raise UserError(
+                f"{_OPTION}: {f'dtype={dtype}' if dtype else 'no dtype'} is wrong for the tensors of "
+                f"{one_line(problem.kernel)}, {', '.join(dict.fromkeys(elements))}; compile it for the ones "
+                "that are served"
+            )
         sizes += [f"dtype={dtype}"] if dtype else []
         if kind is PRODUCT or "block_shape" in self.keys:
             sizes.append(f"block_shape=[{self.system.separator.join(map(str, self._blocks(names)))}]")
