@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field, replace
 from functools import partial
@@ -31,7 +31,7 @@ from irscope.model.integer_values import (
     made_integers,
 )
 from irscope.model.records import frozen
-from irscope.model.text import clipped, split_entries
+from irscope.model.text import clipped, split_entries, with_nearest
 from irscope.store import CaptureWriter
 from irscope.workspace.workspace import Workspace
 
@@ -110,6 +110,18 @@ class LaunchExpression:
     def with_number(self, name: str, number: int) -> LaunchExpression:
         """Return the launch with another value of a name."""
         return replace(self, values={**self.values, name: _Written(str(number), ast.Constant(number))})
+
+    def checked(self, variants: Iterable[Variant], used: Iterable[str] = ()) -> LaunchExpression:
+        """Return the launch. Raises UserError for a name of no parameter, constant or expression.
+
+        `used` are names that something else uses.
+        """
+        known = set(used).union(*(written.names for written in (self.grid, *self.values.values())))
+        for variant in variants:
+            known.update(variant.kernel.parameters, number_constants(variant))
+        for name in self.values.keys() - known:
+            raise UserError(with_nearest(f"--launch: no parameter or expression uses '{name}'", name, known))
+        return self
 
     def launch_of(self, variant: Variant) -> Launch:
         """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
@@ -227,9 +239,9 @@ def _value(written: _Written, names: Mapping[str, StaticValue], option: str = _O
     """Evaluate an expression. Raises UserError, which names what is unknown, if it has no value."""
     lookup = partial(_named, names)
     value = Evaluator(_dotted)(written.node, lookup)
-    items = list(value) if isinstance(value, tuple | list) else [value]
-    if all(isinstance(item, int | float) for item in items):
-        return tuple(items) if isinstance(value, tuple | list) else value
+    value = tuple(value) if isinstance(value, list) else value
+    if all(isinstance(item, int | float) for item in (value if isinstance(value, tuple) else [value])):
+        return value
     text = clipped(written.text, _MAX_QUOTED)
     if missing := sorted(name for name in written.names if lookup(name) is UNKNOWN):
         known_names = ", ".join(sorted(names)) or "nothing"
@@ -307,11 +319,6 @@ def evaluate(text: str, names: Mapping[str, StaticValue], option: str) -> Static
     return _value(_parsed(text, option), names, option)
 
 
-def expression_names(text: str, option: str) -> set[str]:
-    """Return the names that an expression uses. Raises UserError, with `option`, if it is none."""
-    return _parsed(text, option).names
-
-
 def _grid(written: _Written, names: Mapping[str, StaticValue]) -> tuple[int, ...]:
     value = _value(written, names)
     sizes = value if isinstance(value, tuple) else (value,)
@@ -340,13 +347,12 @@ def _check_constants(arguments: list[Argument], names: Mapping[str, StaticValue]
     for argument in arguments:
         value = names.get(argument.name)
         if argument.type == "constexpr" and value != argument.value and isinstance(value, int | float):
-            raise UserError(
-                f"--launch: {argument.name}={value}, but it was compiled for {argument.name}={argument}"
-            )
-        if "D" in (argument.key or "") and isinstance(value, int) and value % 16:
-            raise UserError(
-                f"--launch: {argument.name}={value}, but it was compiled for multiples of 16 ({argument})"
-            )
+            compiled = f"{argument.name}={argument}"
+        elif "D" in (argument.key or "") and isinstance(value, int) and value % 16:
+            compiled = f"multiples of 16 ({argument})"
+        else:
+            continue
+        raise UserError(f"--launch: {argument.name}={value}, but it was compiled for {compiled}")
 
 
 def _is_integer(type_: str) -> bool:

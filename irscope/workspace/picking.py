@@ -417,7 +417,7 @@ def _requested_problems(
     groups = by_kernel(variants)
     result = []
     for text in written:
-        expression = parse_launch(text) if isinstance(text, str) else text
+        expression = parse_launch(text).checked(variants) if isinstance(text, str) else text
         error: UserError | None = None
         for members in groups:
             launches: dict[int, Launch] = {}

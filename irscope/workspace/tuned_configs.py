@@ -22,7 +22,6 @@ from irscope.model.text import one_line
 from irscope.workspace.launch_expression import (
     LaunchExpression,
     evaluate,
-    expression_names,
     named_entries,
     number_constants,
     parse_launch,
@@ -172,10 +171,13 @@ def planned_paths(
     """
     variants = [variant for variant in workspace.select(kernel) if variant.edit is None]
     naming = _Naming(SYSTEMS[form], keys, rates) if form in SYSTEMS else None
+    used = _words(_SIZE, *keys.values())
     return {
         naming.path(expression, problem)[0] if naming else own_name(rates, problem, form)
         for expression in written
-        for problem in asked_problems(workspace, variants, [expression] if expression else ())
+        for problem in asked_problems(
+            workspace, variants, [expression.checked(variants, used)] if expression else ()
+        )
     }
 
 
@@ -352,8 +354,7 @@ class _Naming:
 
     def _check_translated(self, variants: Sequence[Variant]) -> None:
         """Raise UserError if configs differ in a value that no key has."""
-        mapped = (self.keys[name] for name in self.known if name in self.keys)
-        used = set(self.known).union(*(expression_names(text, _OPTION) for text in mapped))
+        used = {*self.known, *_words(*(self.keys.get(name, "") for name in self.known))}
         for name in dict.fromkeys(name for variant in variants for name in variant.settings):
             values = {variant.settings.get(name) for variant in variants}
             if name not in used and len(values) > 1:
@@ -387,6 +388,10 @@ class _Naming:
         if not isinstance(value, int) or value < 0:
             raise UserError(f"{_OPTION}: {key}={one_line(text)} is {value}, not a whole number from 0")
         return value
+
+
+def _words(*texts: str) -> list[str]:
+    return re.findall(r"\w+", " ".join(texts))
 
 
 def _names(expression: LaunchExpression | None, variant: Variant, launch: Launch) -> dict[str, object]:

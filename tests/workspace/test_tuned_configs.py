@@ -183,6 +183,26 @@ def test_what_the_system_needs_and_does_not_get_is_an_error(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_name_of_a_launch_that_nothing_uses_is_an_error(
+    capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Values under a misspelled name would be left out of the estimate without a word."""
+    typo = launch(4096, 7168).replace("stride_bk", "strid_bk") + ", stride_bk=N"
+    for command in (["pick", "--target", "cuda:90"], ["table", "--devices", "H200"]):
+        assert main([*command[:1], str(capture), *command[1:], "--launch", typo]) == 2
+        error = capsys.readouterr().err
+        assert error == (
+            "irscope: --launch: no parameter or expression uses 'strid_bk'; did you mean stride_bk?\n"
+        )
+    assert export(capture, tmp_path / "out", "vllm", PRODUCT, "--launch", typo) == 2
+    assert "'strid_bk'" in capsys.readouterr().err
+    # --keys and options of the compiler are uses.
+    used = launch(4096, 7168) + ", tokens=32, num_warps=4"
+    assert export(capture, tmp_path / "out", "vllm", f"{PRODUCT}, M=tokens * 2", "--launch", used) == 0
+    (path,) = (tmp_path / "out").iterdir()
+    assert list(json.loads(path.read_text())) == ["64"]
+
+
 def test_nothing_is_replaced_without_force(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     arguments = (tmp_path, "vllm", PRODUCT, "--launch", launch(4096, 7168))
     assert export(capture, *arguments) == 0
