@@ -455,8 +455,7 @@ def _choices(
     variants = [*problem.variants, *problem.unlaunched]
     read = partial(partial, workspace.contents.find)
     ranked = rank(variants, problem.launches, read, rates[0], estimates).ranked
-    choices = tuple(_choice(workspace, problem, item) for item in ranked)
-    return choices, "" if estimates else trouble
+    return tuple(_choice(workspace, problem, item) for item in ranked), "" if estimates else trouble
 
 
 def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:
@@ -471,12 +470,12 @@ def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:
 
 def _limited(pick: Pick, share: Callable[[int], int]) -> Pick:
     """Keep only a pick's first accepted configs, as many as `share` says."""
-    count = share(len(pick.choices))
-    best = pick.best
-    first_choices, later_choices = pick.accepted[:count], pick.accepted[count:]
+    count, best = share(len(pick.choices)), pick.best
     rest = [choice for choice in pick.choices if choice.rejected is not None]
-    slower = [replace(choice, rejected=_slower(choice, best), reason=SLOWER) for choice in later_choices]
-    return replace(pick, choices=(*first_choices, *slower, *rest))
+    slower = [
+        replace(choice, rejected=_slower(choice, best), reason=SLOWER) for choice in pick.accepted[count:]
+    ]
+    return replace(pick, choices=(*pick.accepted[:count], *slower, *rest))
 
 
 def _slower(choice: Choice, best: Choice | None) -> str:

@@ -205,8 +205,10 @@ def exported_picks(
         report(number, len(written))
         for pick in picks(workspace, kernel, rates.target, [expression] if expression else (), top, device):
             if pick.best is None:
-                reason = pick.trouble or "no config can be launched"
-                raise UserError(f"{one_line(pick.problem.kernel)} {pick.problem.text}: {reason}")
+                raise UserError(
+                    f"{one_line(pick.problem.kernel)} {pick.problem.text}: "
+                    f"{pick.trouble or 'no config can be launched'}"
+                )
             result.append((expression, pick))
     return Export(rates, tuple(result))
 
