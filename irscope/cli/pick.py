@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from irscope.cli import consent, options
 from irscope.model import UserError
-from irscope.model.files import cannot_write, exists_already, write_output
+from irscope.model.files import exists_already, prepare_folder, write_output
 from irscope.model.text import one_line
 from irscope.workspace import Pick, Workspace
 from irscope.workspace.picking import never_launched, picks
@@ -143,6 +143,7 @@ def _export(args: argparse.Namespace) -> int:
     from irscope.cli.progress import counting_bar
     from irscope.document import tuned_files as documents
     from irscope.workspace import tuned_configs
+    from irscope.workspace.picking import device_named
 
     if args.output is None or not args.device or len(args.capture) > 1:
         raise UserError("--export: one capture, --device NAME and the folder -o DIR are needed")
@@ -150,50 +151,61 @@ def _export(args: argparse.Namespace) -> int:
     system = tuned_configs.SYSTEMS.get(args.export)
     if keys and system is None:
         raise UserError(f"--keys: not for --export {args.export}, which has the kernel's own names")
-    sizes = _sizes(args.vary)
+    rates, _ = device_named(args.device)
+    name, rows = _rows(args.vary, args.launch)
+    written = tuned_configs.written_launches(args.launch, name, rows)
+    # What is wrong is said before anything is compiled; the rows are not in the names of files.
+    first = written[:: max(1, len(rows))]
+    with Workspace(args.capture[0]) as workspace:
+        names = tuned_configs.planned_paths(workspace, rates, args.kernel, first, args.export, keys)
+    _check_free(args.output, names, args.force)
     path = _compiled(args)
     # A system's file has one config per size, whichever --top.
     top = None if system else args.top or _TOP
     with Workspace(path) as workspace, counting_bar("estimating") as report:
-        export = tuned_configs.exported_picks(
-            workspace, args.device, args.kernel, args.launch, sizes, top, report
-        )
+        export = tuned_configs.exported_picks(workspace, args.device, args.kernel, written, top, report)
         tuned = tuned_configs.tuned_files(export, system, keys) if system else []
     texts = {file.path: documents.serving_text(file) for file in tuned}
     if system is None:
-        texts = (documents.json_files if args.export == "json" else documents.python_files)(export)
-    written = _write_all(args.output, texts, args.force)
-    options.print_document(documents.export_content(tuned, written), args)
+        texts = documents.own_files(export, args.export)
+    paths = _write_all(args.output, texts, args.force)
+    options.print_document(documents.export_content(tuned, paths), args)
     return 0
 
 
-def _sizes(texts: Sequence[str]) -> dict[str, list[int]]:
-    """Return the numbers of --vary by name, once each and sorted. Raises UserError for anything else."""
+def _rows(texts: Sequence[str], launches: Sequence[str]) -> tuple[str, list[int]]:
+    """Return the name that --vary gives values, and these, sorted. Raises UserError for anything else."""
     from irscope.compiling.launch_grid import parse_axes
 
-    sizes: dict[str, set[int]] = {}
-    for text in texts:
-        for axis in parse_axes(f"*:{text}"):
-            values = list(axis.texts())
-            if not all(value.isdecimal() and int(value) > 0 for value in values):
-                raise UserError(f"--vary {text}: write numbers from 1, such as M=1,2,4 or M=1..4096:*2")
-            sizes.setdefault(axis.name, set()).update(map(int, values))
-    return {name: sorted(numbers) for name, numbers in sizes.items()}
+    rows: set[int] = set()
+    axes = [axis for text in texts for axis in parse_axes(f"*:{text}")]
+    names = {axis.name for axis in axes}
+    if axes and (len(names) > 1 or not launches):
+        raise UserError(f"--vary {texts[0]}: give one name, which each --launch sets, its numbers of rows")
+    for axis in axes:
+        values = list(axis.texts())
+        if not all(value.isdecimal() and int(value) > 0 for value in values):
+            raise UserError(f"--vary {texts[0]}: write numbers from 1, such as M=1,2,4 or M=1..4096:*2")
+        rows.update(map(int, values))
+    return "".join(names), sorted(rows)
+
+
+def _check_free(folder: Path, names: Iterable[str], force: bool) -> None:
+    """Raise UserError if files cannot be written into a folder: it is a file, or one of them exists."""
+    if folder.exists():
+        prepare_folder(folder, force=True)
+    for path in map(folder.joinpath, () if force else names):
+        if path.exists():
+            raise exists_already(path)
 
 
 def _write_all(folder: Path, texts: Mapping[str, str], force: bool) -> list[str]:
     """Write files into a folder, all or none of them if one exists; return their paths."""
-    paths = {folder / name: text for name, text in texts.items()}
-    for path in paths:
-        if path.exists() and not force:
-            raise exists_already(path)
-    for path, text in paths.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(path.parent, error) from error
-        write_output(path, text.encode(), force)
-    return list(map(str, paths))
+    _check_free(folder, texts, force)
+    for name, text in texts.items():
+        prepare_folder((folder / name).parent, force=True)
+        write_output(folder / name, text.encode(), force)
+    return [str(folder / name) for name in texts]
 
 
 def _calibrate(args: argparse.Namespace) -> int:

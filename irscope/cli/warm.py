@@ -81,10 +81,13 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
     options.check_timeout(args)
     device, usual = _device(args.device) if args.device else (None, None)
     named: str | None = args.target or usual
+    target = options.target(named) if named else None
+    if usual and target != options.target(usual):
+        raise UserError(f"--device {args.device} is a GPU of {usual}: leave out --target {named}")
     pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
     _print(conflicts)
     return WarmOptions(
-        target=options.target(named) if named else None,
+        target=target,
         kernels=args.kernel,
         axes=tuple(axis for text in args.vary for axis in parse_axes(text)),
         pins=pins_for(pins, device),
@@ -268,9 +271,9 @@ def _build(args: argparse.Namespace) -> int:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
     if args.vary and not args.inputs:
         raise UserError(f"--vary: is for scripts and captures; write the values into `vary` of {args.plan}")
-    sources: dict[str, Input] = {}
-    for text in args.inputs:
-        sources[text] = parse_program(options.script_path(text)) or Path(text)
+    sources: dict[str, Input] = {
+        text: parse_program(options.script_path(text)) or Path(text) for text in args.inputs
+    }
     for path in sources.values():
         if isinstance(path, Path) and (args.vary or args.pins):
             consent.require_consent(args, path, list(untrusted_files(kernels_of(path))))

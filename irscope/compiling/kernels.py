@@ -23,6 +23,7 @@ from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.python_files import import_file, load_file
 from irscope.compiling.signature import NAMED, SignatureItem
 from irscope.model import Config, Dtype, SourceFunction, UserError, parse_value
+from irscope.model.config import torch_name
 from irscope.model.errors import error_line
 from irscope.model.plugins import problems
 from irscope.model.text import split_entries
@@ -31,12 +32,6 @@ from irscope.targets.frontends import Frontend, all_frontends
 _TENSOR = re.compile(
     r"(?P<dtype>[a-z]\w*)\s*\[(?P<sizes>[\d,\s]*)\](?:\s*strides\s*\[(?P<strides>[\d,\s]*)\])?"
 )
-# torch's names of Triton's element types.
-_TORCH_NAMES = {
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
-    "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "int1": "bool", "fp8e4nv": "float8_e4m3fn",
-    "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
 
 
 def helion_kernel(path: Path, name: str | None) -> str | None:
@@ -143,7 +138,7 @@ def _numbers(text: str | None) -> list[int]:
 def _dtype(name: str) -> Any:
     import torch
 
-    dtype = getattr(torch, _TORCH_NAMES.get(name, name), None)
+    dtype = getattr(torch, torch_name(name), None)
     if not isinstance(dtype, torch.dtype):
         raise UserError(f"--signature: '{name}' is not an element type such as fp16, bf16, fp32 or int32")
     return dtype

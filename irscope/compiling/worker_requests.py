@@ -8,12 +8,10 @@ to be installed wherever it is compiled.
 
 from __future__ import annotations
 
-import difflib
 import os
 import site
 import sys
 import sysconfig
-from collections.abc import Collection
 from pathlib import Path
 
 import irscope
@@ -25,6 +23,7 @@ from irscope.compiling.plan import versions, with_heuristics
 from irscope.compiling.python_files import package_of
 from irscope.model import Argument, Config, Expression, UserError
 from irscope.model.errors import ArgumentError
+from irscope.model.text import with_nearest
 
 
 def plan_what_if(request: WhatIfRequest) -> Plan:
@@ -99,12 +98,6 @@ def _check_names(request: WhatIfRequest, found: FoundKernel, configs: tuple[Conf
         if not unknown:
             raise UserError(error.problem) from error
         raise UserError(with_nearest(error.problem, unknown[0], known_names)) from error
-
-
-def with_nearest(problem: str, name: str, known: Collection[str]) -> str:
-    """`problem`, and the name among `known` that was probably meant."""
-    near = difflib.get_close_matches(name, sorted(known), 1)
-    return f"{problem}; did you mean {near[0]}?" if near else problem
 
 
 # Folders of installed packages, wherever they are, and packages that are the toolchain.

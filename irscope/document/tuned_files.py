@@ -14,11 +14,9 @@ from irscope.model.records import grouped
 from irscope.model.text import microseconds_text, one_line, pluralize
 from irscope.workspace import Choice, Pick
 from irscope.workspace.problem_sizes import problem_titles, tuning_names
-from irscope.workspace.tuned_configs import Export, TunedFile, TunedSize
+from irscope.workspace.tuned_configs import Export, TunedFile, TunedSize, own_name
 
 TUNED_SCHEMA = "irscope.tuned/1"
-_UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
-_MOST_LETTERS = 100
 
 
 def serving_text(file: TunedFile) -> str:
@@ -27,12 +25,17 @@ def serving_text(file: TunedFile) -> str:
     return json.dumps(sizes, indent=4) + "\n"
 
 
-def json_files(export: Export) -> dict[str, str]:
-    """Return a JSON file per kernel, by name: the configs of each problem with their estimates."""
+def own_files(export: Export, form: str) -> dict[str, str]:
+    """Return a file per kernel, by name, for `form` "json" (the configs with their estimates) or "python"."""
+    text = _json_text if form == "json" else _python_text
+    by_kernel = grouped([pick for _, pick in export.picks], lambda pick: pick.choices[0].variant.kernel)
     return {
-        _file_name(export, picks[0], "json"): json.dumps(tuned_document(export, picks), indent=2) + "\n"
-        for picks in _by_kernel(export)
+        own_name(export.rates, picks[0].problem, form): text(export, picks) for picks in by_kernel.values()
     }
+
+
+def _json_text(export: Export, picks: Sequence[Pick]) -> str:
+    return json.dumps(tuned_document(export, picks), indent=2) + "\n"
 
 
 def tuned_document(export: Export, picks: Sequence[Pick]) -> dict[str, Any]:
@@ -85,12 +88,9 @@ def _values(texts: Mapping[str, str]) -> dict[str, Any]:
     return {name: json_value(parse_value(text)) for name, text in texts.items()}
 
 
-def python_files(export: Export) -> dict[str, str]:
-    """Return a Python module per kernel, by name: `CONFIGS` and `KEY`, for `@triton.autotune`."""
-    return {
-        _file_name(export, picks[0], "py"): "\n".join(_module(export, picks)) + "\n"
-        for picks in _by_kernel(export)
-    }
+def _python_text(export: Export, picks: Sequence[Pick]) -> str:
+    """Return a Python module: `CONFIGS` and `KEY`, for `@triton.autotune`."""
+    return "\n".join(_module(export, picks)) + "\n"
 
 
 def _module(export: Export, picks: Sequence[Pick]) -> Iterator[str]:
@@ -121,17 +121,6 @@ def _key(picks: Sequence[Pick]) -> list[str]:
     every = list(dict.fromkeys(name for values in numbers for name in values if "stride" not in name))
     differing = [name for name in every if len({values.get(name) for values in numbers}) > 1]
     return differing or every
-
-
-def _by_kernel(export: Export) -> list[list[Pick]]:
-    picks = [pick for _, pick in export.picks]
-    return list(grouped(picks, lambda pick: pick.choices[0].variant.kernel).values())
-
-
-def _file_name(export: Export, pick: Pick, ending: str) -> str:
-    """Return a name that is a Python identifier and safe as a path, whatever the kernel is called."""
-    text = _UNSAFE.sub("_", f"{pick.problem.kernel}_{export.rates.driver_name}").strip("_")[:_MOST_LETTERS]
-    return f"{text if text.isidentifier() else f'_{text}'}.{ending}"
 
 
 def export_content(files: Sequence[TunedFile], written: Sequence[str]) -> Iterator[Block]:

@@ -9,7 +9,7 @@ HTML of values in a notebook: escaped paragraphs, lists and tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 _TAB_WIDTH = 4
 # Longer numbers sort as text.
@@ -149,6 +149,14 @@ def natural_key(text: str) -> str:
 
 # A notebook shows at most this many rows of a table; the value has all.
 MAX_ROWS = 100
+
+
+def with_nearest(problem: str, name: str, known: Collection[str]) -> str:
+    """Return `problem`, and the name among `known` that was probably meant, if one is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, sorted(known), 1)
+    return f"{problem}; did you mean {near[0]}?" if near else problem
 
 
 def html_text(text: str, *, bold: bool = False) -> str:

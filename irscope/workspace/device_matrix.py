@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,15 +12,13 @@ from irscope.facts.registry import BLOCKS_PER_SM, OCCUPANCY, SPILLS
 from irscope.model import Config, UserError, Variant
 from irscope.model.records import frozen, grouped
 from irscope.model.text import one_line
-from irscope.workspace.picking import NO_LAUNCHES, device_named, requested_problems
-from irscope.workspace.problem_sizes import Problem, by_kernel, problems
+from irscope.workspace.picking import Report, asked_problems, counting_from, device_named
+from irscope.workspace.problem_sizes import Problem, by_kernel
 
 if TYPE_CHECKING:
     from irscope.estimating.constants import DeviceRates
     from irscope.estimating.terms import Estimate
     from irscope.workspace.workspace import Workspace
-
-Report = Callable[[int, int], None]
 
 
 @frozen
@@ -64,13 +61,9 @@ class DeviceColumn:
     @cached_property
     def best(self) -> int | None:
         """Return the row with the shortest estimate; None if none has one."""
-        return min(
-            (row for row in self.fitting if math.isfinite(self._time(row))), key=self._time, default=None
-        )
-
-    def _time(self, row: int) -> float:
-        cell = self.cells[row]
-        return cell.estimate.microseconds if cell is not None and cell.estimate is not None else math.inf
+        cells = ((row, self.cells[row]) for row in self.fitting)
+        times = {row: cell.estimate.microseconds for row, cell in cells if cell and cell.estimate}
+        return min(times, key=times.__getitem__, default=None)
 
 
 @dataclass(frozen=True)
@@ -142,11 +135,8 @@ def device_matrices(
     done = 0
     parts: dict[tuple[str, str], dict[str, _Cells]] = {}
     for problem, names in asked:
-
-        def counted(number: int, before: int = done) -> None:
-            report(before + number, total)
-
-        columns = _cells(workspace, problem, [devices[name] for name in names], counted)
+        rates = [devices[name] for name in names]
+        columns = _cells(workspace, problem, rates, counting_from(done, report, total))
         parts.setdefault((problem.kernel, problem.text), {}).update(zip(names, columns, strict=True))
         done += len(problem.launches)
         workspace.estimates.save()
@@ -162,10 +152,7 @@ def _problems(
             Problem(members[0].kernel.name, str(members[0].target), (), (), {}, tuple(members))
             for members in by_kernel(variants)
         ]
-    found = requested_problems(variants, launches) if launches else problems(variants)
-    if not found:
-        raise UserError(NO_LAUNCHES.format(path=workspace.path))
-    return found
+    return asked_problems(workspace, variants, launches)
 
 
 def _cells(
@@ -194,7 +181,7 @@ def _cell(workspace: Workspace, variant: Variant, facts: Facts) -> DeviceCell:
     from irscope.estimating.ranking import why_not_launchable
 
     # The machine code is read only if no block fits, to say why.
-    find = workspace.contents.find if value_of(facts, BLOCKS_PER_SM) == 0 else _nothing
+    find = workspace.contents.find if value_of(facts, BLOCKS_PER_SM) == 0 else lambda *_: None
     _, problem = why_not_launchable(variant, partial(partial, find)) or ("", "")
     spills, occupancy = value_of(facts, SPILLS), value_of(facts, OCCUPANCY)
     return DeviceCell(
@@ -204,10 +191,6 @@ def _cell(workspace: Workspace, variant: Variant, facts: Facts) -> DeviceCell:
         occupancy if isinstance(occupancy, float | int) else None,
         None,
     )
-
-
-def _nothing(variant: Variant, stage: str) -> None:
-    """Read no stage."""
 
 
 def _matrix(

@@ -11,7 +11,8 @@ Launches that nobody made, stored in a capture, so that its variants can be esti
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field, replace
 from functools import partial
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from irscope.facts.source.tokens import names_in
 from irscope.lint.source.evaluate import UNKNOWN, Evaluator, StaticValue
 from irscope.model import OPTION_NAMES, Argument, Launch, UserError, Variant
+from irscope.model.config import torch_name
 from irscope.model.integer_values import (
     INTEGER_TYPES,
     MAKERS,
@@ -29,7 +31,7 @@ from irscope.model.integer_values import (
     made_integers,
 )
 from irscope.model.records import frozen
-from irscope.model.text import clipped, split_entries
+from irscope.model.text import clipped, split_entries, with_nearest
 from irscope.store import CaptureWriter
 from irscope.workspace.workspace import Workspace
 
@@ -47,13 +49,8 @@ _FUNCTIONS = {
     **{name: name for name in ("min", "max", "abs", "int")},
     **{name: f"triton.{name}" for name in ("cdiv", "next_power_of_2")},
 }
-# The names that torch gives to Triton's element types.
-_TORCH_NAMES = {
-    "i1": "bool", "u1": "bool", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
-    "u32": "uint32", "i64": "int64", "u64": "uint64", "fp16": "float16", "bf16": "bfloat16",
-    "fp32": "float32", "fp64": "float64", "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3fn",
-    "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
+# A tensor or a tensor descriptor: the element, and the block of a descriptor; in Gluon, a layout follows.
+_TENSOR = re.compile(r"(?:\*k?|tensordesc<)(\w+)(?:\[(.*?)\])?")
 
 
 @frozen
@@ -72,9 +69,10 @@ class _Written:
     @property
     def maker(self) -> str:
         """Return the function that makes the integers of a tensor; "" for another value."""
-        node = self.node
-        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-        return name if name in MAKERS else ""
+        match self.node:
+            case ast.Call(func=ast.Name(id=name)) if name in MAKERS:
+                return name
+        return ""
 
     def with_lengths(self, made: Mapping[str, NDArray[np.int64]]) -> _Written:
         """Return the expression with the numbers of integers that were made in place of `len(name)`."""
@@ -112,6 +110,18 @@ class LaunchExpression:
     def with_number(self, name: str, number: int) -> LaunchExpression:
         """Return the launch with another value of a name."""
         return replace(self, values={**self.values, name: _Written(str(number), ast.Constant(number))})
+
+    def checked(self, variants: Iterable[Variant], used: Iterable[str] = ()) -> LaunchExpression:
+        """Return the launch. Raises UserError for a name of no parameter, constant or expression.
+
+        `used` are names that something else uses.
+        """
+        known = set(used).union(*(written.names for written in (self.grid, *self.values.values())))
+        for variant in variants:
+            known.update(variant.kernel.parameters, number_constants(variant))
+        for name in self.values.keys() - known:
+            raise UserError(with_nearest(f"--launch: no parameter or expression uses '{name}'", name, known))
+        return self
 
     def launch_of(self, variant: Variant) -> Launch:
         """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
@@ -154,17 +164,26 @@ def parse_launch(text: str) -> LaunchExpression:
     """
     if len(text) > _MAX_TEXT:
         raise UserError(f"--launch: longer than {_MAX_TEXT:,} characters")
-    parts: dict[str, _Written] = {}
-    for part in split_entries(text):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not name.isidentifier():
-            raise UserError(f"--launch: '{part}' is not NAME=VALUE; {_EXAMPLE}")
-        if name in parts:
-            raise UserError(f"--launch: '{name}' has two values")
-        parts[name] = _read(value) if value.startswith("@") else _parsed(value)
+    parts = {
+        name: _read(value) if value.startswith("@") else _parsed(value)
+        for name, value in named_entries(text, _OPTION, _EXAMPLE).items()
+    }
     if _GRID not in parts:
         raise UserError(f"--launch: there is no grid; {_EXAMPLE}")
     return LaunchExpression(parts.pop(_GRID), parts)
+
+
+def named_entries(text: str, option: str, example: str) -> dict[str, str]:
+    """Split `M=4096, N=M // 2`. Raises UserError, which begins with `option`, for a part that is wrong."""
+    entries: dict[str, str] = {}
+    for part in split_entries(text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (equals and name.isidentifier() and value):
+            raise UserError(f"{option}: '{clipped(part, _MAX_QUOTED)}' is not NAME=VALUE; {example}")
+        if name in entries:
+            raise UserError(f"{option}: '{name}' has two values")
+        entries[name] = value
+    return entries
 
 
 def launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
@@ -220,9 +239,9 @@ def _value(written: _Written, names: Mapping[str, StaticValue], option: str = _O
     """Evaluate an expression. Raises UserError, which names what is unknown, if it has no value."""
     lookup = partial(_named, names)
     value = Evaluator(_dotted)(written.node, lookup)
-    items = list(value) if isinstance(value, tuple | list) else [value]
-    if all(isinstance(item, int | float) for item in items):
-        return tuple(items) if isinstance(value, tuple | list) else value
+    value = tuple(value) if isinstance(value, list) else value
+    if all(isinstance(item, int | float) for item in (value if isinstance(value, tuple) else [value])):
+        return value
     text = clipped(written.text, _MAX_QUOTED)
     if missing := sorted(name for name in written.names if lookup(name) is UNKNOWN):
         known_names = ", ".join(sorted(names)) or "nothing"
@@ -248,11 +267,13 @@ def _made(written: _Written, names: Mapping[str, StaticValue]) -> NDArray[np.int
 
 def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterator[tuple[str, str]]:
     """Yield the integers of the variant's tensors, as `model.Launch` has them."""
+    import numpy as np
+
     types = {argument.name: argument.type for argument in variant.specialization}
     for name, values in made.items():
         if name not in types:
             continue
-        element = _TORCH_NAMES.get(types[name].removeprefix("*"), "")
+        element = torch_name(types[name])
         text = encoded_integers(element, values) if types[name].startswith("*") else ""
         if not text:
             kinds = ", ".join(INTEGER_TYPES)
@@ -260,9 +281,8 @@ def _encoded(variant: Variant, made: Mapping[str, NDArray[np.int64]]) -> Iterato
                 f"--launch: '{name}' is {types[name]}; only tensors of at most {MOST_BYTES // 1024} KiB of "
                 f"{kinds} have values"
             )
-        bits = 8 * INTEGER_TYPES[element]
-        lowest = 0 if element.startswith("u") else -(1 << bits - 1)
-        if not lowest <= values.min() <= values.max() < lowest + (1 << bits):
+        limits = np.iinfo(element)
+        if not limits.min <= values.min() <= values.max() <= limits.max:
             raise UserError(f"--launch: '{name}' has integers that are not {element}, as its tensor has")
         yield name, text
 
@@ -299,11 +319,6 @@ def evaluate(text: str, names: Mapping[str, StaticValue], option: str) -> Static
     return _value(_parsed(text, option), names, option)
 
 
-def expression_names(text: str, option: str) -> set[str]:
-    """Return the names that an expression uses. Raises UserError, with `option`, if it is none."""
-    return _parsed(text, option).names
-
-
 def _grid(written: _Written, names: Mapping[str, StaticValue]) -> tuple[int, ...]:
     value = _value(written, names)
     sizes = value if isinstance(value, tuple) else (value,)
@@ -332,13 +347,12 @@ def _check_constants(arguments: list[Argument], names: Mapping[str, StaticValue]
     for argument in arguments:
         value = names.get(argument.name)
         if argument.type == "constexpr" and value != argument.value and isinstance(value, int | float):
-            raise UserError(
-                f"--launch: {argument.name}={value}, but it was compiled for {argument.name}={argument}"
-            )
-        if "D" in (argument.key or "") and isinstance(value, int) and value % 16:
-            raise UserError(
-                f"--launch: {argument.name}={value}, but it was compiled for multiples of 16 ({argument})"
-            )
+            compiled = f"{argument.name}={argument}"
+        elif "D" in (argument.key or "") and isinstance(value, int) and value % 16:
+            compiled = f"multiples of 16 ({argument})"
+        else:
+            continue
+        raise UserError(f"--launch: {argument.name}={value}, but it was compiled for {compiled}")
 
 
 def _is_integer(type_: str) -> bool:
@@ -346,15 +360,17 @@ def _is_integer(type_: str) -> bool:
     return type_[:1] in ("i", "u") and type_[1:].isdigit()
 
 
+def tensor_elements(variant: Variant) -> list[str]:
+    """Return the element types of a variant's tensors, as Triton calls them: fp16, fp8e4nv."""
+    matches = (_TENSOR.match(argument.type) for argument in variant.specialization)
+    return [match[1] for match in matches if match]
+
+
 def _argument_text(argument: Argument, value: StaticValue) -> str:
     shape = f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else ""
-    if argument.type.startswith("*"):
-        element = argument.type.removeprefix("*")
-        return f"{_TORCH_NAMES.get(element, element)}{shape}"
-    if argument.type.startswith("tensordesc<"):
-        element, _, block = argument.type.removeprefix("tensordesc<").rstrip(">").partition("[")
-        block = block.partition("]")[0]  # Gluon: a layout follows
-        return f"tensordesc {_TORCH_NAMES.get(element, element)}{shape} in blocks of [{block}]"
+    if match := _TENSOR.match(argument.type):
+        element, block = torch_name(match[1]), match[2]
+        return f"{element}{shape}" if block is None else f"tensordesc {element}{shape} in blocks of [{block}]"
     if shape:
         raise UserError(f"--launch: '{argument.name}' is a number ({argument.type}), not a tensor")
     if argument.type == "constexpr":

@@ -16,8 +16,9 @@ from statistics import StatisticsError, correlation
 from typing import TYPE_CHECKING
 
 from irscope.model import Benchmark, Launch, UserError, Variant
+from irscope.model.files import exists_already
 from irscope.model.records import frozen
-from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.model.text import html_paragraph, html_table, html_text, microseconds_text, one_line, pluralize
 from irscope.workspace.launch_expression import LaunchExpression, parse_launch
 from irscope.workspace.problem_sizes import Problem, by_kernel, problems, requested_problem
 
@@ -70,7 +71,7 @@ def calibrate_captures(
     from irscope.estimating.constants import CONSTANTS, fit_of, user_path, write_fit
 
     if output is not None and output.exists() and not force:
-        raise UserError(f"{output} exists; --force replaces it")
+        raise exists_already(output)
     measurements, rates = _measurements(paths, device)
     if not measurements:
         raise UserError(
@@ -155,7 +156,7 @@ def _error(measured: Measurements, device: DeviceRates, values: Mapping[str, flo
 # The kinds of `Choice.reason` that irscope.estimating does not know.
 SLOWER, NOT_LAUNCHED = "slower", "not launched"
 _LEAST_FOR_CORRELATION = 3  # fewer measured configs say nothing about a ranking
-NO_LAUNCHES = (
+_NO_LAUNCHES = (
     "{path}: no launches were recorded; say how the kernel is launched: "
     '--launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
 )
@@ -186,8 +187,6 @@ class Choice:
         return f"Choice(#{self.variant.id} {one_line(self.name)}: {one_line(self.rejected or time)})"
 
     def _repr_html_(self) -> str:
-        from irscope.model.text import html_paragraph
-
         return html_paragraph(repr(self))
 
     @property
@@ -218,8 +217,6 @@ class Pick:
         return f"Pick({problem}: {configs}{best})"
 
     def _repr_html_(self) -> str:
-        from irscope.model.text import html_paragraph, html_table, html_text
-
         heading = f"{self.problem.kernel}  {self.problem.target}  {self.problem.text}  {self.device}"
         rows = [
             (
@@ -301,12 +298,14 @@ class Pick:
     def correlation(self) -> float | None:
         """Return Spearman's rank correlation of estimates and measurements.
 
-        None if too few configs have both.
+        It is Pearson's of the ranks, equal values sharing theirs. None if too few configs have both.
         """
         pairs = self.measured
-        if len(pairs) < _LEAST_FOR_CORRELATION:
+        try:
+            few = len(pairs) < _LEAST_FOR_CORRELATION
+            return None if few else correlation(*map(_ranks, zip(*pairs, strict=True)))
+        except StatisticsError:
             return None
-        return _rank_correlation(*zip(*pairs, strict=True))
 
     @property
     def speed(self) -> float | None:
@@ -334,9 +333,7 @@ def picks(
     target = target or (rates[0].target if rates[0] else None)
     variants = [variant for variant in workspace.select(kernel, target) if variant.edit is None]
     share = parse_top(top) if top is not None else None
-    requested = requested_problems(variants, launches) if launches else problems(variants)
-    if not requested:
-        raise UserError(NO_LAUNCHES.format(path=workspace.path))
+    requested = asked_problems(workspace, variants, launches)
     if same_bits_as is not None:
         from irscope.workspace.same_bits import with_same_bits
 
@@ -347,14 +344,19 @@ def picks(
     done = 0
     result = []
     for problem in requested:
-        ranked, trouble = _ranked(workspace, problem, rates, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
+        choices, trouble = _choices(workspace, rates, problem, counting_from(done, report, total))
         done += len(problem.variants)
-        pick = Pick(problem, tuple(_choice(workspace, problem, item) for item in ranked), trouble)
+        pick = Pick(problem, choices, trouble)
         if same_bits_as is not None:
-            pick = with_same_bits(workspace, pick, same_bits_as, partial(_choices, workspace, rates=rates))
+            pick = with_same_bits(workspace, pick, same_bits_as, partial(_choices, workspace, rates))
         result.append(pick if share is None or pick.best is None else _limited(pick, share))
     workspace.estimates.save()
     return result
+
+
+def counting_from(before: int, report: Report, total: int) -> Callable[[int], None]:
+    """Return a report of a part's progress as progress of all, `before` of which were done."""
+    return lambda done: report(before + done, total)
 
 
 def never_launched(workspace: Workspace, kernel: str | None, target: str | None) -> list[str]:
@@ -362,11 +364,9 @@ def never_launched(workspace: Workspace, kernel: str | None, target: str | None)
 
     `picks` without `launches` says nothing about them.
     """
-    launched_by_name: dict[str, bool] = {}
-    for variant in workspace.select(kernel, target):
-        name = variant.kernel.name
-        launched_by_name[name] = launched_by_name.get(name, False) or bool(variant.launches)
-    return [name for name, launched in launched_by_name.items() if not launched]
+    variants = workspace.select(kernel, target)
+    launched = {variant.kernel.name for variant in variants if variant.launches}
+    return list(dict.fromkeys(v.kernel.name for v in variants if v.kernel.name not in launched))
 
 
 def parse_top(text: str) -> Callable[[int], int]:
@@ -400,14 +400,24 @@ def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[st
     return None
 
 
-def requested_problems(
+def asked_problems(
+    workspace: Workspace, variants: Sequence[Variant], written: Sequence[str | LaunchExpression]
+) -> list[Problem]:
+    """Return the problems that a user wrote, else the recorded ones. Raises UserError if there are none."""
+    asked = _requested_problems(variants, written) if written else problems(variants)
+    if not asked:
+        raise UserError(_NO_LAUNCHES.format(path=workspace.path))
+    return asked
+
+
+def _requested_problems(
     variants: Sequence[Variant], written: Sequence[str | LaunchExpression]
 ) -> list[Problem]:
     """Return the problems that a user wrote. Raises UserError if no variant can be launched so."""
     groups = by_kernel(variants)
     result = []
     for text in written:
-        expression = parse_launch(text) if isinstance(text, str) else text
+        expression = parse_launch(text).checked(variants) if isinstance(text, str) else text
         error: UserError | None = None
         for members in groups:
             launches: dict[int, Launch] = {}
@@ -424,13 +434,13 @@ def requested_problems(
     return result
 
 
-def _ranked(
+def _choices(
     workspace: Workspace,
-    problem: Problem,
     rates: tuple[DeviceRates | None, Fit | None],
-    report: Callable[[int], None],
-) -> tuple[Sequence[Ranked], str]:
-    """Return the ranking, and why no variant has an estimate ("" if one has)."""
+    problem: Problem,
+    report: Callable[[int], None] = lambda done: None,
+) -> tuple[tuple[Choice, ...], str]:
+    """Return the configs in their order, and why no variant has an estimate ("" if one has)."""
     from irscope.estimating.ranking import rank
 
     estimates: dict[int, Estimate] = {}
@@ -444,15 +454,8 @@ def _ranked(
         report(number)
     variants = [*problem.variants, *problem.unlaunched]
     read = partial(partial, workspace.contents.find)
-    ranking = rank(variants, problem.launches, read, rates[0], estimates)
-    return ranking.ranked, "" if estimates else trouble
-
-
-def _choices(
-    workspace: Workspace, problem: Problem, rates: tuple[DeviceRates | None, Fit | None]
-) -> tuple[Choice, ...]:
-    ranked, _ = _ranked(workspace, problem, rates, lambda done: None)
-    return tuple(_choice(workspace, problem, item) for item in ranked)
+    ranked = rank(variants, problem.launches, read, rates[0], estimates).ranked
+    return tuple(_choice(workspace, problem, item) for item in ranked), "" if estimates else trouble
 
 
 def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:
@@ -467,12 +470,12 @@ def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:
 
 def _limited(pick: Pick, share: Callable[[int], int]) -> Pick:
     """Keep only a pick's first accepted configs, as many as `share` says."""
-    count = share(len(pick.choices))
-    best = pick.best
-    first_choices, later_choices = pick.accepted[:count], pick.accepted[count:]
+    count, best = share(len(pick.choices)), pick.best
     rest = [choice for choice in pick.choices if choice.rejected is not None]
-    slower = [replace(choice, rejected=_slower(choice, best), reason=SLOWER) for choice in later_choices]
-    return replace(pick, choices=(*first_choices, *slower, *rest))
+    slower = [
+        replace(choice, rejected=_slower(choice, best), reason=SLOWER) for choice in pick.accepted[count:]
+    ]
+    return replace(pick, choices=(*pick.accepted[:count], *slower, *rest))
 
 
 def _slower(choice: Choice, best: Choice | None) -> str:
@@ -480,14 +483,6 @@ def _slower(choice: Choice, best: Choice | None) -> str:
         return "no estimate"
     time, first = choice.estimate.microseconds, best.estimate.microseconds
     return f"slower: estimated {microseconds_text(time)} us, {time / first:.2f}x the first"
-
-
-def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Compute Spearman's: Pearson's correlation of the ranks, equal values sharing theirs."""
-    try:
-        return correlation(_ranks(a), _ranks(b))
-    except StatisticsError:
-        return None
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

@@ -65,19 +65,19 @@ def with_same_bits(
     workspace: Workspace,
     pick: Pick,
     reference: Variant,
-    rank: Callable[[Problem], tuple[Choice, ...]],
+    rank: Callable[[Problem], tuple[tuple[Choice, ...], str]],
 ) -> Pick:
     """Rank only the configs that compute the bits of `reference`, and reject the others.
 
     They are ranked again: one may have been rejected for a better config that computes other bits.
-    `rank` ranks the configs of a problem.
+    `rank` ranks the configs of a problem, and says why it has no estimate.
     """
     answer = bits_at(workspace, pick.problem, reference)
     trouble = answer.unrepeatable(reference.id)
     same = () if trouble else answer.classes[0].variants
     members = tuple(variant for variant in pick.problem.variants if variant.id in same)
     problem = replace(pick.problem, variants=members, unlaunched=())
-    choices = rank(problem) if members else ()
+    choices = rank(problem)[0] if members else ()
     classified = {number for item in answer.classes for number in item.variants}
     others = [choice for choice in pick.choices if choice.variant.id not in same]
     unknown = {

@@ -12,27 +12,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.model import UserError, Variant
+from irscope.model import Launch, UserError, Variant
 from irscope.model.records import frozen, grouped
-from irscope.model.text import clipped, one_line, split_entries
+from irscope.model.text import one_line
 from irscope.workspace.launch_expression import (
     LaunchExpression,
     evaluate,
-    expression_names,
+    named_entries,
     number_constants,
     parse_launch,
+    tensor_elements,
 )
-from irscope.workspace.picking import Choice, Pick, device_named, picks
+from irscope.workspace.picking import Choice, Pick, Report, asked_problems, device_named, picks
+from irscope.workspace.problem_sizes import Problem
 
 if TYPE_CHECKING:
     from irscope.estimating.constants import DeviceRates
     from irscope.workspace.workspace import Workspace
 
-Report = Callable[[int, int], None]
 Entry = tuple[tuple[str, int], ...]
 
 _OPTION = "--keys"
@@ -40,21 +41,30 @@ _REQUIRED = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "nu
 # The options of AMD's compiler, which the metadata of each variant for AMD has.
 _AMD = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 _TEXTS = ("dtype", "device_name")
+# What the sorted element types of a kernel's tensors match, by the dtype of the file. vLLM has none for two
+# tensors of int8, and types of 4 bits are packed in integers of several sizes, or multiplied as bf16.
+_ELEMENTS = {
+    "": r"^(?!.*fp8).*(bf|fp)16",
+    "float32": r"^(?!.*(16|fp8)).*fp32",
+    "fp8_w8a8": r"fp8\S* fp8",
+    "int8_w8a8": r"\b[iu]8 [iu]8\b",
+    "int8_w8a16": r"(bf|fp)16 .*\b[iu]8\b",
+}
 _FLAGS = ("per_channel_quant", "down")
 _SIZE = "M"
 # A part of a file name: what the names of GPUs and types have.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.()+-]*")
-_MOST_LETTERS = 200
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.()+-]{0,99}")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
+_MOST_LETTERS = 100
 
 
 @frozen
 class FileKind:
-    """A kind of file: the sizes that name it, the types that it may be for ("": none), and what it needs."""
+    """A kind of file: the sizes that name it, the types that it may be for ("": none)."""
 
     text: str
     sizes: tuple[str, ...]
     dtypes: tuple[str, ...]
-    blocks: bool = False
 
 
 MOE = FileKind(
@@ -65,7 +75,7 @@ MOE = FileKind(
         *("mxfp4_w4a4", "mxfp4_w4a16"),
     ),
 )
-PRODUCT = FileKind("a block-scaled product", ("N", "K"), ("fp8_w8a8", "int8_w8a8"), blocks=True)
+PRODUCT = FileKind("a block-scaled product", ("N", "K"), ("fp8_w8a8", "int8_w8a8"))
 
 
 @frozen
@@ -132,60 +142,80 @@ class Export:
     picks: tuple[tuple[LaunchExpression | None, Pick], ...]
 
 
+def written_launches(
+    launches: Sequence[str], name: str, numbers: Sequence[int]
+) -> list[LaunchExpression | None]:
+    """Return each launch with each of `numbers` as the value of `name` ("": as it is); [None]: the recorded.
+
+    Raises UserError if a launch is malformed or does not set the name.
+    """
+    written: list[LaunchExpression | None] = []
+    for expression in map(parse_launch, launches):
+        if name:
+            expression.number(name)
+        written += [expression.with_number(name, number) for number in numbers] or [expression]
+    return written or [None]
+
+
+def planned_paths(
+    workspace: Workspace,
+    rates: DeviceRates,
+    kernel: str | None,
+    written: Sequence[LaunchExpression | None],
+    form: str,
+    keys: Mapping[str, str],
+) -> set[str]:
+    """Return the paths of the files of an export, before anything is compiled or estimated.
+
+    Raises UserError if a launch fits no variant, and as `tuned_files` for what no estimate decides.
+    """
+    variants = [variant for variant in workspace.select(kernel) if variant.edit is None]
+    naming = _Naming(SYSTEMS[form], keys, rates) if form in SYSTEMS else None
+    used = _words(_SIZE, *keys.values())
+    return {
+        naming.path(expression, problem)[0] if naming else own_name(rates, problem, form)
+        for expression in written
+        for problem in asked_problems(
+            workspace, variants, [expression.checked(variants, used)] if expression else ()
+        )
+    }
+
+
+def own_name(rates: DeviceRates, problem: Problem, form: str) -> str:
+    """Return a name that is a Python identifier and safe as a path, whatever the kernel is called."""
+    text = _UNSAFE.sub("_", f"{problem.kernel}_{rates.driver_name}").strip("_")[:_MOST_LETTERS]
+    return f"{text if text.isidentifier() else f'_{text}'}.{'json' if form == 'json' else 'py'}"
+
+
 def exported_picks(
     workspace: Workspace,
     device: str,
     kernel: str | None,
-    launches: Sequence[str],
-    sizes: Mapping[str, Sequence[int]],
+    written: Sequence[LaunchExpression | None],
     top: str | None,
     report: Report = lambda done, total: None,
 ) -> Export:
-    """Rank the configs for each launch, and for each of `sizes` by the name that has them in `launches`.
+    """Rank the configs for each launch of `written_launches`.
 
     Raises UserError if a launch fits no variant, or no config of one can be estimated.
     """
     rates, _ = device_named(device)
-    written = list(_written(list(map(parse_launch, launches)), sizes))
     result: list[tuple[LaunchExpression | None, Pick]] = []
-    for number, expression in enumerate(written or [None]):
-        report(number, len(written) or 1)
-        some = () if expression is None else (expression,)
-        for pick in picks(workspace, kernel, rates.target, some, top, device):
+    for number, expression in enumerate(written):
+        report(number, len(written))
+        for pick in picks(workspace, kernel, rates.target, [expression] if expression else (), top, device):
             if pick.best is None:
-                reason = pick.trouble or "no config can be launched"
-                raise UserError(f"{one_line(pick.problem.kernel)} {pick.problem.text}: {reason}")
+                raise UserError(
+                    f"{one_line(pick.problem.kernel)} {pick.problem.text}: "
+                    f"{pick.trouble or 'no config can be launched'}"
+                )
             result.append((expression, pick))
     return Export(rates, tuple(result))
 
 
-def _written(
-    expressions: Sequence[LaunchExpression], sizes: Mapping[str, Sequence[int]]
-) -> Iterator[LaunchExpression]:
-    """Yield each launch with each size. Raises UserError if a launch does not set the name that varies."""
-    if sizes and not expressions:
-        raise UserError("--vary: give the launch whose values vary, with --launch")
-    if len(sizes) > 1:
-        raise UserError(f"--vary: one name gives the rows, not {' and '.join(sizes)}")
-    for expression in expressions:
-        for name, numbers in sizes.items():
-            expression.number(name)
-            yield from (expression.with_number(name, number) for number in numbers)
-        if not sizes:
-            yield expression
-
-
 def parse_keys(texts: Iterable[str]) -> dict[str, str]:
     """Parse `E=128, N=N // 2, BLOCK_SIZE_M=BLOCK_M`. Raises UserError with the part that is wrong."""
-    keys: dict[str, str] = {}
-    for part in (part for text in texts for part in split_entries(text)):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (equals and name.isidentifier() and value):
-            raise UserError(f"{_OPTION}: '{clipped(part, 60)}' is not NAME=VALUE, such as N=N // 2")
-        if name in keys:
-            raise UserError(f"{_OPTION}: '{name}' has two values")
-        keys[name] = value
-    return keys
+    return named_entries(", ".join(texts), _OPTION, "such as N=N // 2")
 
 
 def tuned_files(export: Export, system: ServingSystem, keys: Mapping[str, str]) -> list[TunedFile]:
@@ -194,8 +224,8 @@ def tuned_files(export: Export, system: ServingSystem, keys: Mapping[str, str]) 
     Launches of the same file and size are launched together: the config with the least sum of estimates is
     chosen. Raises UserError if `keys` does not say what the system needs to know, or a key is not known.
     """
-    naming = _Naming(system, keys, export.rates, str(_triton(export)))
-    named = [(naming.path(expression, pick), expression, pick) for expression, pick in export.picks]
+    naming = _Naming(system, keys, export.rates)
+    named = [(naming.path(expression, pick.problem), expression, pick) for expression, pick in export.picks]
     files = []
     for (path, _), members in grouped(named, lambda item: (item[0][0], item[2].problem.kernel)).items():
         sizes = []
@@ -206,13 +236,6 @@ def tuned_files(export: Export, system: ServingSystem, keys: Mapping[str, str]) 
     if len({file.path for file in files}) < len(files):
         raise UserError(f"several kernels are for {files[0].path}; choose one with --kernel")
     return files
-
-
-def _triton(export: Export) -> str:
-    """Return the version of Triton by which sglang names folders: 3.6.0 of 3.6.0+git1234."""
-    versions = export.picks[0][1].choices[0].variant.toolchain.versions
-    match = re.match(r"\d+(\.\d+)*", versions.get("triton", ""))
-    return match[0].replace(".", "_") if match else "unknown"
 
 
 def _tuned(size: int, launched: Sequence[tuple[Pick, Mapping[Entry, Choice]]]) -> TunedSize:
@@ -238,7 +261,6 @@ class _Naming:
     system: ServingSystem
     keys: Mapping[str, str]
     rates: DeviceRates
-    triton: str
 
     @property
     def kind(self) -> FileKind:
@@ -255,39 +277,50 @@ class _Naming:
         """Return the keys that a config of the system may have, in the order of its files."""
         return (*_REQUIRED[:4], *self.system.optional, *_REQUIRED[4:], *_AMD)
 
-    def path(self, expression: LaunchExpression | None, pick: Pick) -> tuple[str, int]:
-        """Return the file and the size that a problem is for. Raises UserError."""
+    def path(self, expression: LaunchExpression | None, problem: Problem) -> tuple[str, int]:
+        """Return the file and the size that a problem is for. Raises UserError, also for its configs."""
         kind = self.kind
         self._check_names(kind)
-        names = _names(expression, pick.choices[0])
-        sizes = [f"{name}={self._number(name, self.keys[name], names)}" for name in kind.sizes]
+        variant = problem.variants[0]
+        names = _names(expression, variant, problem.launches[variant.id])
+        sizes = [f"{name}={self._number(name, names)}" for name in kind.sizes]
         sizes.append(f"device_name={self._device()}")
         dtype = self.keys.get("dtype", "")
         if dtype not in kind.dtypes:
             listed = ", ".join(filter(None, kind.dtypes))
             raise UserError(f"{_OPTION}: dtype={one_line(dtype) or '?'} of {kind.text}: one of {listed}")
+        elements = sorted(tensor_elements(variant))
+        if elements and not re.search(_ELEMENTS.get(dtype, ""), " ".join(elements)):
+            raise UserError(
+                f"{_OPTION}: {f'dtype={dtype}' if dtype else 'no dtype'} is wrong for the tensors of "
+                f"{one_line(problem.kernel)}, {', '.join(dict.fromkeys(elements))}; compile it for the ones "
+                "that are served"
+            )
         sizes += [f"dtype={dtype}"] if dtype else []
-        if kind.blocks or "block_shape" in self.keys:
+        if kind is PRODUCT or "block_shape" in self.keys:
             sizes.append(f"block_shape=[{self.system.separator.join(map(str, self._blocks(names)))}]")
-        flags = {name: self._number(name, self.keys[name], names) for name in _FLAGS if name in self.keys}
-        sizes += ["per_channel_quant=True"] if flags.get("per_channel_quant") else []
-        folder = self.system.folder.format(triton=self.triton) if kind is MOE else ""
-        suffix = "_down" if flags.get("down") else ""
-        rows = self._number(_SIZE, self.keys.get(_SIZE, _SIZE), names)
-        return f"{folder}{','.join(sizes)}{suffix}.json", rows
+        sizes += ["per_channel_quant=True"] if self._number("per_channel_quant", names, "0") else []
+        dict(self._config(variant, names))
+        self._check_translated(problem.variants)
+        release = re.match(r"\d+(\.\d+)*", variant.toolchain.versions.get("triton", ""))
+        triton = release[0].replace(".", "_") if release else "unknown"
+        folder = self.system.folder.format(triton=triton) if kind is MOE else ""
+        suffix = "_down" if self._number("down", names, "0") else ""
+        return f"{folder}{','.join(sizes)}{suffix}.json", self._number(_SIZE, names)
 
     def entries(self, expression: LaunchExpression | None, pick: Pick) -> dict[Entry, Choice]:
         """Return the fastest choice of each config in the system's names. Raises UserError."""
-        self._check_translated([choice.variant for choice in pick.choices])
         # Kernels load one scale per step; that of sglang's products is BLOCK_SIZE_K // block scales further.
-        block = self._blocks(_names(expression, pick.choices[0]))[1] if "block_shape" in self.keys else 0
+        block = 0
         exact = self.system is SGLANG and self.kind is PRODUCT
         result: dict[Entry, Choice] = {}
         for choice in pick.choices:
             if choice.estimate is None or not choice.estimate.complete or choice.launch is None:
                 continue
-            entry = tuple(self._config(choice.variant, _names(expression, choice)))
+            names = _names(expression, choice.variant, choice.launch)
+            entry = tuple(self._config(choice.variant, names))
             depth = dict(entry)["BLOCK_SIZE_K"]
+            block = self._blocks(names)[1] if "block_shape" in self.keys else 0
             if block and (depth != block if exact else block % max(depth, 1)):
                 continue
             if entry not in result or _time(choice) < _time(result[entry]):
@@ -300,12 +333,10 @@ class _Naming:
         return result
 
     def _config(self, variant: Variant, names: Mapping[str, object]) -> Iterator[tuple[str, int]]:
-        options = {name: variant.metadata[name] for name in _AMD if name in variant.metadata}
+        values = {name: variant.metadata[name] for name in _AMD if name in variant.metadata} | dict(names)
         for name in self.known:
-            if name in self.keys:
-                yield name, self._number(name, self.keys[name], {**options, **names})
-            elif name in names or name in options:
-                yield name, self._number(name, name, {**options, **names})
+            if name in self.keys or name in values:
+                yield name, self._number(name, values)
             elif name in _REQUIRED:
                 raise UserError(
                     f"{self.system.name}'s files need {name}, which the kernel does not have: map it with "
@@ -325,8 +356,7 @@ class _Naming:
 
     def _check_translated(self, variants: Sequence[Variant]) -> None:
         """Raise UserError if configs differ in a value that no key has."""
-        mapped = (self.keys[name] for name in self.known if name in self.keys)
-        used = set(self.known).union(*(expression_names(text, _OPTION) for text in mapped))
+        used = {*self.known, *_words(*(self.keys.get(name, "") for name in self.known))}
         for name in dict.fromkeys(name for variant in variants for name in variant.settings):
             values = {variant.settings.get(name) for variant in variants}
             if name not in used and len(values) > 1:
@@ -340,7 +370,7 @@ class _Naming:
             self.rates.name, self.rates.driver_name
         )
         name = name.replace(" ", "_")
-        if not _NAME.fullmatch(name) or len(name) > _MOST_LETTERS:
+        if not _NAME.fullmatch(name):
             raise UserError(
                 f"{_OPTION}: device_name={one_line(name)}: write letters, digits, _ . ( ) + and -"
             )
@@ -349,31 +379,28 @@ class _Naming:
 
     def _blocks(self, names: Mapping[str, object]) -> tuple[int, int]:
         text = self.keys.get("block_shape", "")
-        shape = evaluate(text, names, _OPTION) if text else None
-        if not isinstance(shape, tuple) or len(shape) != 2 or not all(map(_is_size, shape)):
-            raise UserError(
-                f"{_OPTION}: block_shape={one_line(text) or '?'}: two numbers, such as [128, 128]"
-            )
-        return shape
+        match evaluate(text, names, _OPTION) if text else ():
+            case (int(rows), int(columns)) if rows > 0 and columns > 0:
+                return rows, columns
+        raise UserError(f"{_OPTION}: block_shape={one_line(text) or '?'}: two numbers, such as [128, 128]")
 
-    def _number(self, key: str, text: str, names: Mapping[str, object]) -> int:
+    def _number(self, key: str, names: Mapping[str, object], usual: str = "") -> int:
+        text = self.keys.get(key, usual or key)
         value = evaluate(text, names, _OPTION)
         if not isinstance(value, int) or value < 0:
             raise UserError(f"{_OPTION}: {key}={one_line(text)} is {value}, not a whole number from 0")
         return value
 
 
-def _is_size(value: object) -> bool:
-    return type(value) is int and value > 0
+def _words(*texts: str) -> list[str]:
+    return re.findall(r"\w+", " ".join(texts))
 
 
-def _names(expression: LaunchExpression | None, choice: Choice) -> dict[str, object]:
+def _names(expression: LaunchExpression | None, variant: Variant, launch: Launch) -> dict[str, object]:
     """Return what an expression may use: written names, the launch's numbers, the variant's constants."""
     if expression is not None:
-        return expression.names_of(choice.variant)
+        return expression.names_of(variant)
     numbers: dict[str, object] = {
-        name: int(text)
-        for name, text in (choice.launch.arguments if choice.launch else ())
-        if re.fullmatch(r"-?\d{1,19}", text)
+        name: int(text) for name, text in launch.arguments if re.fullmatch(r"-?\d{1,19}", text)
     }
-    return numbers | number_constants(choice.variant)
+    return numbers | number_constants(variant)

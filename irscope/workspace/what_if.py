@@ -5,7 +5,6 @@ Variants that were built from an edited stage, and the variants that they were b
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +22,7 @@ from irscope.model import (
 )
 from irscope.model.files import check_regular
 from irscope.model.records import frozen
-from irscope.model.text import split_entries
+from irscope.model.text import split_entries, with_nearest
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
@@ -116,12 +115,14 @@ def _check_name(name: str, variant: Variant) -> None:
         return
     if name in variant.kernel.parameters:
         raise UserError(f"'{name}' is a run-time argument: its value is not known to the compiler")
-    known_names = sorted({*values, *OPTION_NAMES})
-    near = difflib.get_close_matches(name, known_names, 1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known_names)}"
+    known_names = {*values, *OPTION_NAMES}
+    problem = f"no constexpr or option '{name}'"
+    nearest = with_nearest(problem, name, known_names)
+    if nearest != problem:
+        raise UserError(nearest)
     # Without the metadata of a compilation, the options of the backend are not known.
-    if variant.metadata or near:
-        raise UserError(f"no constexpr or option '{name}'; {hint}")
+    if variant.metadata:
+        raise UserError(f"{problem}; known: {', '.join(sorted(known_names))}")
 
 
 def _check_number(name: str, value: Value | Expression, before: Value) -> None:

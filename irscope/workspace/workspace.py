@@ -273,7 +273,7 @@ class Workspace(StageReader):
         from irscope.workspace.picking import device_named
 
         if isinstance(launch, str):
-            launch = parse_launch(launch).launch_of(variant)
+            launch = parse_launch(launch).checked([variant]).launch_of(variant)
         if launch is None and not variant.launches:
             raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
         rates, fit = device_named(device) if device else (None, None)

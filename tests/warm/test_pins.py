@@ -188,8 +188,17 @@ def test_a_folder_for_a_gpu_model_is_for_its_target(device: str, target: str | N
     command = ["serve.py", "-o", "folder", "--device", device]
     built_for = warm.warm_options(parser.parse_args(command)).target
     assert (str(built_for) if built_for else None) == target
-    chosen = warm.warm_options(parser.parse_args([*command, "--target", "cuda:80"])).target
-    assert str(chosen) == "cuda:80"
+    other = parser.parse_args([*command, "--target", "cuda:80"])
+    if target is None:
+        assert str(warm.warm_options(other).target) == "cuda:80"
+        return
+    # Pins and code of the GPU are for its target: none would fit, and nothing would say so.
+    with pytest.raises(
+        UserError, match=f"--device {device} is a GPU of {target}: leave out --target cuda:80"
+    ):
+        warm.warm_options(other)
+    same = parser.parse_args([*command, "--target", target])
+    assert str(warm.warm_options(same).target) == target
 
 
 def test_a_pin_without_a_device_is_for_all_that_have_none_of_their_own():

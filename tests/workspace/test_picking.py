@@ -245,7 +245,7 @@ def test_calibrating_fits_the_constants_to_measured_times(
     assert "NVIDIA H100 SXM 80GB: 4 measured launches of 1 problem" in shown
     assert "memory latency" in shown and "typical error of an estimate: " in shown
     assert main(["pick", "--calibrate", str(timed), "-o", str(fitted)]) == 2
-    assert "--force replaces it" in capsys.readouterr().err
+    assert "replace it with --force" in capsys.readouterr().err
     with Workspace(timed) as opened:
         before, after = (opened.pick(device=device)[0] for device in ("H100", str(fitted)))
     assert _error(after) < _error(before)

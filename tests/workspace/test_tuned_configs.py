@@ -14,17 +14,17 @@ import pytest
 from benchmarks.vllm_choices import read_files
 from irscope.cli.main import main
 from irscope.document.terminal.document_text import text_lines
-from irscope.document.tuned_files import export_content, python_files, serving_text
+from irscope.document.tuned_files import export_content, own_files, serving_text
 from irscope.estimating.constants import DEVICES
 from irscope.estimating.terms import Estimate
-from irscope.model import Launch
+from irscope.model import Argument, Launch, UserError
 from irscope.workspace import Choice, Pick, Workspace
 from irscope.workspace.picking import picks
 from irscope.workspace.problem_sizes import requested_problem
 from irscope.workspace.tuned_configs import SGLANG, VLLM, Export, tuned_files
 
 MATMUL = Path(__file__).parents[2] / "samples" / "matmul.py"
-SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
+SIGNATURE = "*fp8e4nv:16, *fp8e4nv:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
 BLOCKS = ["--config", "BLOCK_M=16,64,128", "--config", "BLOCK_N=128", "--config", "BLOCK_K=64"]
 OPTIONS = ["--config", "GROUP_M=8", "--config", "num_warps=4", "--config", "num_stages=2,4"]
 TILES = {
@@ -34,6 +34,7 @@ TILES = {
     "GROUP_SIZE_M": "GROUP_M",
 }
 MAPPED = ", ".join(f"{key}={name}" for key, name in TILES.items())
+EXPERTS = "E=8, N=64, dtype=fp8_w8a8"
 PRODUCT = f"N=N, K=K, dtype=fp8_w8a8, block_shape=[128, 128], {MAPPED}"
 
 
@@ -154,16 +155,20 @@ def test_no_config_is_written_that_skips_scales(
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ("E=8, N=64", "vllm's files need BLOCK_SIZE_M"),
+        (EXPERTS, "vllm's files need BLOCK_SIZE_M"),
         ("BLOCK_SIZE_M=BLOCK_M", "say what it is for"),
-        (f"E=8, N=64, {MAPPED.replace('BLOCK_SIZE_M=BLOCK_M', 'BLOCK_SIZE_M=64')}", "differ in BLOCK_M"),
+        (f"{EXPERTS}, {MAPPED.replace('BLOCK_SIZE_M=BLOCK_M', 'BLOCK_SIZE_M=64')}", "differ in BLOCK_M"),
         (f"E=8, N=64, tile=64, {MAPPED}", "vllm has no key 'tile'"),
         (f"E=8, N=64, down=1, {MAPPED}", "vllm has no key 'down'"),
         (f"E=8, N=64, dtype=fp9, {MAPPED}", "dtype=fp9"),
+        (
+            f"E=8, N=64, {MAPPED}",
+            "no dtype is wrong for the tensors of matmul_kernel, fp16, fp8e4nv",
+        ),
         (f"N=N, K=K, dtype=fp8_w8a8, {MAPPED}", "block_shape"),
-        (f"E=8, N=64, device_name=../../x, {MAPPED}", "device_name=../../x"),
+        (f"{EXPERTS}, device_name=../../x, {MAPPED}", "device_name=../../x"),
         (f"E=experts, N=64, {MAPPED}", "'experts' in 'experts' has no value"),
-        (f"E=8, N=64, M=M / 2 - 64, {MAPPED}", "not a whole number"),
+        (f"{EXPERTS}, M=M / 2 - 64, {MAPPED}", "not a whole number"),
         ("E=8, E=9", "'E' has two values"),
     ],
 )
@@ -178,6 +183,26 @@ def test_what_the_system_needs_and_does_not_get_is_an_error(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_name_of_a_launch_that_nothing_uses_is_an_error(
+    capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Values under a misspelled name would be left out of the estimate without a word."""
+    typo = launch(4096, 7168).replace("stride_bk", "strid_bk") + ", stride_bk=N"
+    for command in (["pick", "--target", "cuda:90"], ["table", "--devices", "H200"]):
+        assert main([*command[:1], str(capture), *command[1:], "--launch", typo]) == 2
+        error = capsys.readouterr().err
+        assert error == (
+            "irscope: --launch: no parameter or expression uses 'strid_bk'; did you mean stride_bk?\n"
+        )
+    assert export(capture, tmp_path / "out", "vllm", PRODUCT, "--launch", typo) == 2
+    assert "'strid_bk'" in capsys.readouterr().err
+    # --keys and options of the compiler are uses.
+    used = launch(4096, 7168) + ", tokens=32, num_warps=4"
+    assert export(capture, tmp_path / "out", "vllm", f"{PRODUCT}, M=tokens * 2", "--launch", used) == 0
+    (path,) = (tmp_path / "out").iterdir()
+    assert list(json.loads(path.read_text())) == ["64"]
+
+
 def test_nothing_is_replaced_without_force(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     arguments = (tmp_path, "vllm", PRODUCT, "--launch", launch(4096, 7168))
     assert export(capture, *arguments) == 0
@@ -186,6 +211,46 @@ def test_nothing_is_replaced_without_force(capture: Path, tmp_path: Path, capsys
     assert export(capture, *arguments) == 2 and path.read_text() == "mine"
     assert "exists" in capsys.readouterr().err
     assert export(capture, *arguments, "--force") == 0 and "BLOCK_SIZE_M" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("form", "keys", "there", "problem"),
+    [
+        ("vllm", PRODUCT.replace("BLOCK_M", "BLOK_M"), "", "'BLOK_M' in 'BLOK_M' has no value"),
+        ("vllm", f"E=8, N=64, dtype=fp9, {MAPPED}", "", "dtype=fp9"),
+        ("vllm", "N=N, K=K, dtype=fp8_w8a8, block_shape=[128, 128]", "", "vllm's files need BLOCK_SIZE_M"),
+        ("vllm", PRODUCT, "out", "is not a folder; choose another name with -o"),
+        (
+            "vllm",
+            PRODUCT,
+            "out/N=4096,K=7168,device_name={gpu},dtype=fp8_w8a8,block_shape=[128,128].json",
+            "exists",
+        ),
+        ("json", "", "out/matmul_kernel_{gpu}.json", "exists"),
+        ("python", "", "out/matmul_kernel_{gpu}.py", "exists"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_compiled(
+    capture: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    keys: str,
+    there: str,
+    problem: str,
+):
+    """An A100 needs other code than the capture has; nobody waits for it only to read of a typo."""
+    gpu = DEVICES["A100"].driver_name.replace(" ", "_")
+    if there:
+        gpu = gpu if form == "vllm" else gpu.replace("-", "_")
+        path = tmp_path / there.format(gpu=gpu)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    more = ("--launch", launch(4096, 7168), "--device", "A100", "--vary", "M=16,64", "--trust")
+    assert export(capture, tmp_path / "out", form, keys, *more) == 2
+    error = capsys.readouterr().err
+    assert problem in error and len(error.splitlines()) == 1
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize("arguments", [["--keys", "E=8"], ["--vary", "M=1"]])
@@ -212,9 +277,41 @@ def test_python_and_json_have_the_kernel_s_own_names(capture: Path, tmp_path: Pa
     assert times[0] == min(times)
 
 
-def amd_export(workspace: Workspace, kernel: str) -> Export:
-    """Return an export for an MI300X with made-up times: the configs with more stages are faster."""
+@pytest.mark.parametrize(
+    ("types", "right", "wrong"),
+    [
+        ("*fp16 *fp16 *fp16", ("",), ("fp8_w8a8", "int8_w8a8", "int8_w8a16", "float32")),
+        ("*fp8e4b8 *fp8e4b8 *bf16 *fp32", ("fp8_w8a8",), ("", "int8_w8a8", "float32")),
+        ("tensordesc<fp8e4nv[64,32]> tensordesc<fp8e4nv[64,32]> *bf16", ("fp8_w8a8",), ("", "int8_w8a8")),
+        ("*i8 *i8 *bf16 *fp32 *i32", ("int8_w8a8", ""), ("fp8_w8a8", "float32")),
+        ("*bf16 *i8 *bf16 *fp32 *i32", ("int8_w8a16",), ("int8_w8a8", "fp8_w8a8", "float32")),
+        ("*bf16 *u8 *bf16 *bf16", ("int4_w4a16", "int8_w8a16", "mxfp4_w4a16"), ("fp8_w8a8",)),
+        ("*fp32 *fp32 *fp32 *i32", ("float32",), ("", "fp8_w8a8", "int8_w8a16")),
+    ],
+)
+def test_the_dtype_is_that_of_the_kernel_s_tensors(
+    capture: Path, types: str, right: Sequence[str], wrong: Sequence[str]
+):
+    arguments = tuple(Argument(f"x{number}", type_, "D") for number, type_ in enumerate(types.split()))
+    with Workspace(capture) as workspace:
+        export = amd_export(workspace, "k", arguments)
+        for dtype in right:
+            (file,) = tuned_files(export, VLLM, {"E": "8", "N": "64", "dtype": dtype, **TILES})
+            assert ("dtype=" in file.path) == bool(dtype)
+        for dtype in wrong:
+            with pytest.raises(UserError, match=f"{f'dtype={dtype}' if dtype else 'no dtype'} is wrong"):
+                tuned_files(export, VLLM, {"E": "8", "N": "64", "dtype": dtype, **TILES})
+
+
+def amd_export(workspace: Workspace, kernel: str, tensors: tuple[Argument, ...] = ()) -> Export:
+    """Return an export for an MI300X with made-up times: the configs with more stages are faster.
+
+    `tensors` replace those of the kernel.
+    """
     variants = workspace.select(None, "hip:gfx942")
+    if tensors:
+        arguments = (*tensors, *variants[0].specialization[3:])
+        variants = [replace(variant, specialization=arguments) for variant in variants]
     launched = Launch((1, 1, 1), (("M", "64"), ("N", "4096"), ("K", "7168")))
     choices = tuple(choice_of(variant, launched) for variant in variants)
     problem = requested_problem({variant.id: launched for variant in variants}, variants)
@@ -259,7 +356,7 @@ def test_an_export_says_what_its_times_depend_on(capture: Path):
 @pytest.mark.parametrize("kernel", ["../../etc/x\n", "", "k" * 4000, "\u202e/k"])
 def test_names_of_kernels_are_safe_in_paths(capture: Path, kernel: str):
     with Workspace(capture) as workspace:
-        ((name, text),) = python_files(amd_export(workspace, kernel)).items()
+        ((name, text),) = own_files(amd_export(workspace, kernel), "python").items()
     assert name.removesuffix(".py").isidentifier() and len(name) < 120 and name.isascii()
     compile(text, name, "exec")
     assert "etc/x\n" not in text and "\u202e" not in text
@@ -270,7 +367,7 @@ def order(names: Sequence[str]) -> list[str]:
 
 
 def test_keys_are_in_the_order_of_the_systems_files(capture: Path):
-    keys = {"E": "8", "N": "64", "SPLIT_K": "1", **TILES}
+    keys = {"E": "8", "N": "64", "dtype": "fp8_w8a8", "SPLIT_K": "1", **TILES}
     with Workspace(capture) as workspace:
         (file,) = tuned_files(amd_export(workspace, "k"), VLLM, keys)
     names = [name for name, _ in file.sizes[0].config]

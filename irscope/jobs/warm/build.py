@@ -45,6 +45,7 @@ from irscope.jobs.warm.manifest import (
 )
 from irscope.jobs.warm.relocate import listed_folders, relocate
 from irscope.model import SourceFunction, Target, UserError, Variant
+from irscope.model.records import grouped
 from irscope.model.text import pluralize, printable
 from irscope.store import CaptureReader
 from irscope.targets import backend_of
@@ -409,13 +410,12 @@ def new_entry_text(entry: WarmEntry) -> str:
 
 def size_lines(manifest: Manifest) -> Iterator[str]:
     """Yield a line per kernel with its variants and bytes, the largest first, and one for the stubs."""
-    sizes: dict[str, list[int]] = {}
-    for entry in manifest.entries:
-        sizes.setdefault(entry.kernel, []).append(entry.size)
-    rows = [(name, pluralize(len(of), "variant"), sum(of)) for name, of in sizes.items()]
+    rows = [
+        (name, pluralize(len(entries), "variant"), sum(entry.size for entry in entries))
+        for name, entries in grouped(manifest.entries, lambda entry: entry.kernel).items()
+    ]
     rows.sort(key=lambda row: -row[2])
-    for name in dict.fromkeys(stub.name for stub in manifest.stubs):
-        stubs = [stub for stub in manifest.stubs if stub.name == name]
+    for name, stubs in grouped(manifest.stubs, lambda stub: stub.name).items():
         entries = pluralize(sum(len(stub.folders) for stub in stubs), "entry")
         rows.append((name, entries, sum(stub.size for stub in stubs)))
     rows.append(("total", "", sum(size for _, _, size in rows)))

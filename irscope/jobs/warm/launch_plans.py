@@ -83,8 +83,8 @@ def fragmentations(compilations: Sequence[Compilation]) -> tuple[Fragmentation, 
     }
     types = {name: type_ for name, type_ in narrowest.items() if type_}
     names = tuple(name for name in types if len(values[name]) > 1)
-    alone = [_without((name,), compilations, types) for name in names]
-    alone = sorted((f for f in alone if f.saved), key=lambda f: -f.saved)
+    each = (_without((name,), compilations, types) for name in names)
+    alone = sorted((f for f in each if f.saved), key=lambda f: -f.saved)
     if len(names) < 2:
         return tuple(alone)
     together = _without(names, compilations, types)

@@ -67,11 +67,12 @@ def _derived_key(key: str, variant: Variant) -> str:
 
     The types of the tensors follow in the order of the parameters, as in a launch without keywords.
     """
-    values = [entry.partition("=") for entry in split_entries(key)]
+    entries = split_entries(key)
+    values = [entry.partition("=") for entry in entries]
     if key.startswith("("):
         return key  # of a trace, which has Triton's text
     if not all(equals for _, equals, _ in values):
-        return repr(tuple(_value(entry) for entry in split_entries(key)))  # of a file in Triton's cache
+        return repr(tuple(map(_value, entries)))  # of a file in Triton's cache
     return repr((*(_value(text) for _, _, text in values), *_dtypes(variant)))
 
 
@@ -99,10 +100,7 @@ def merged(sets: Mapping[str, Sequence[Pin]]) -> tuple[tuple[Pin, ...], tuple[st
     conflicts = []
     for name, pins in sets.items():
         for pin in pins:
-            before = by_name.get(pin.name)
-            if before is None:
-                by_name[pin.name] = name, pin
-                continue
+            before = by_name.setdefault(pin.name, (name, pin))
             winner, loser = ((name, pin), before) if _replaces(pin, before[1]) else (before, (name, pin))
             by_name[pin.name] = winner
             if winner[1].config != loser[1].config:
