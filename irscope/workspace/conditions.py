@@ -103,8 +103,7 @@ def parse_expectation(text: str, changes: bool = False, bits: bool = False) -> t
         if joined and isinstance(item, str):
             raise _malformed(text, position)
         if not joined and item != _AND:
-            rest = one_line(text[position:])
-            raise UserError(f"'{one_line(text)}': expected 'and' between two comparisons, not '{rest}'")
+            raise UserError(f"'{text}': expected 'and' between two comparisons, not '{text[position:]}'")
         if not isinstance(item, str):
             comparisons.append(item)
         joined = not joined
@@ -163,7 +162,7 @@ def _items(
 
 def _malformed(text: str, position: int) -> UserError:
     return UserError(
-        f"'{one_line(text)}' is malformed at '{one_line(text[position:].strip())}'; "
+        f"'{text}' is malformed at '{text[position:].strip()}'; "
         "write FACT OPERATOR VALUE, such as 'spills == 0 and registers <= 128'"
     )
 
@@ -184,7 +183,7 @@ def _comparison_of_fact(match: re.Match[str], changes: bool, bits: bool) -> Fact
     name = match[1].strip('"')
     if bits and name == BITS:
         if match[2] not in ("=", "=="):
-            raise UserError(f"'{one_line(match[0].strip())}': write 'bits == #3', the same bits as a variant")
+            raise UserError(f"'{match[0].strip()}': write 'bits == #3', the same bits as a variant")
         return FactComparison(match[0].strip(), BITS, match[2], match[3].strip('"'))
     fact = ALIASES.get(name, name)
     if bits and name == ADVISORIES and (count := _comparison(match, ADVISORIES)) is not None:
@@ -196,12 +195,12 @@ def _comparison_of_fact(match: re.Match[str], changes: bool, bits: bool) -> Fact
             for kind in kinds.values()
         )
         if name.lower() not in titled:
-            raise UserError(f"no fact '{one_line(name)}'; the facts are: {', '.join([*kinds, *ALIASES])}")
+            raise UserError(f"no fact '{name}'; the facts are: {', '.join([*kinds, *ALIASES])}")
         fact = titled[name.lower()]
     comparison = _comparison(match, fact, changes)
     if comparison is None:
         value = match[3].strip('"')
-        raise UserError(one_line(f"'{match[0].strip()}': {match[2]} needs a number, not '{value}'"))
+        raise UserError(f"'{match[0].strip()}': {match[2]} needs a number, not '{value}'")
     return comparison
 
 
