@@ -254,7 +254,7 @@ _TORCH_NAMES = {
     "bf16": "bfloat16",
     "fp32": "float32",
     "fp64": "float64",
-    **dict.fromkeys(("i1", "int1"), "bool"),
+    **dict.fromkeys(("i1", "int1", "u1"), "bool"),
     "fp8e4nv": "float8_e4m3fn",
     "fp8e5": "float8_e5m2",
     "fp8e4b8": "float8_e4m3fnuz",

@@ -119,7 +119,7 @@ class LaunchExpression:
         known = set(used).union(*(written.names for written in (self.grid, *self.values.values())))
         for variant in variants:
             known.update(variant.kernel.parameters, number_constants(variant))
-        for name in self.values.keys() - known:
+        for name in sorted(self.values.keys() - known):
             raise UserError(with_nearest(f"--launch: no parameter or expression uses '{name}'", name, known))
         return self
 

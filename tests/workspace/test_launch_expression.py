@@ -158,6 +158,18 @@ def test_tensors_may_have_shapes_and_floats_values():
 
 
 @pytest.mark.parametrize(
+    ("type_", "text"),
+    [("*u1", "bool"), ("*i1", "bool"), ("*ku8", "uint8"), ("*fp8e4nv", "float8_e4m3fn"),
+     ("tensordesc<bf16[64, 32]>", "tensordesc bfloat16[16, 3] in blocks of [64, 32]")],
+)  # fmt: skip
+def test_tensors_have_the_types_that_torch_names(type_: str, text: str):
+    one, *others = VARIANT.specialization
+    variant = replace(VARIANT, specialization=(replace(one, type=type_), *others))
+    found = dict(parse_launch("grid=1, M=16, K=3, s=0.5, a=[M, K]").launch_of(variant).arguments)
+    assert found["a"] == (text if " " in text else f"{text}[16, 3]")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("M=16", "there is no grid"),
