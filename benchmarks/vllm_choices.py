@@ -1,6 +1,6 @@
 """Compares irscope's ranking of a fused MoE product with the configs that vLLM's users measured as fastest.
 
-  python -m benchmarks.vllm_choices FOLDER [--sizes 1,64,1024] [--device H200] [--sample 48] [--jobs 2]
+  python -m benchmarks.vllm_choices FOLDER [--sizes 1,64,1024] [--only "H200 8"] [--sample 48] [--jobs 2]
 
 Each line of vllm_choices.txt is a file that vLLM ships. For each of its numbers of tokens, the space is a
 sample of the configs that vLLM's own tuning tries, and vLLM's choice. irscope adds the estimates of the two
@@ -64,6 +64,7 @@ AMD_SPACE = (
 SIGNATURES = {
     "-": "*bf16:16, *bf16:16, *bf16:16, ",
     "fp8_w8a8": "*fp8e4nv:16, *fp8e4nv:16, *bf16:16, ",
+    "int8_w8a16": "*bf16:16, *i8:16, *bf16:16, ",
 }
 REST = (
     "*fp32:16, *fp32:16, *i32:16, *i32:16, *i32:16, i32:16, i32:16, i32:16, i32, i32, i32:16, i32:16, "
@@ -106,11 +107,13 @@ def fused_moe(
         inside = k < K - step * BLOCK_SIZE_K
         x = tl.load(pa, mask=used & inside[None, :], other=0.0)
         y = tl.load(pb, mask=inside[:, None], other=0.0)
-        acc = tl.dot(x, y, acc)
+        acc = tl.dot(x, y.to(x.dtype), acc)
         pa += BLOCK_SIZE_K
         pb += BLOCK_SIZE_K
     if a.dtype.element_ty.primitive_bitwidth == 8:
         acc *= tl.load(a_scale) * tl.load(b_scale + expert)
+    elif b.dtype.element_ty.primitive_bitwidth == 8:
+        acc *= tl.load(b_scale + expert * N + n % N)[None, :]
     at = c + slot[:, None] * stride_cm + n[None, :]
     tl.store(at, acc.to(c.dtype.element_ty), mask=used & (n < N)[None, :])
 '''
@@ -137,6 +140,11 @@ class TunedFile:
     hidden: int
     top: int
     choices: tuple[Choice, ...]
+
+    @property
+    def name(self) -> str:
+        """Return what tells the file from the others."""
+        return f"{self.device} {self.experts} {self.columns} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -230,13 +238,14 @@ def capture(folder: Path, target: str, dtype: str, configs: Sequence[Values], jo
 def launches(file: TunedFile, tokens: int) -> tuple[str, str]:
     """Return both products of a layer as launches, with experts that are chosen at random."""
     slots = tokens * file.top
+    scales = f"[{file.experts}, N]" if file.dtype.startswith("int8") else f"[{file.experts}]"
     routed = f"({tokens}, {file.experts}, {file.top}, BLOCK_SIZE_M)"
     up = (2 * file.columns, file.hidden, file.top, tokens)
     down = (file.hidden, file.columns, 1, slots)
     first, second = (
         f"grid=(cdiv(len(slots), BLOCK_SIZE_M) * cdiv(N, BLOCK_SIZE_N),), N={n}, K={k}, EM=len(slots), "
         f"valid={slots}, top={top}, stride_am=K, stride_be=N * K, stride_bn=K, stride_cm=N, "
-        f"a=[{height}, K], b=[{file.experts}, N, K], c=[{slots}, N], b_scale=[{file.experts}], a_scale=[1], "
+        f"a=[{height}, K], b=[{file.experts}, N, K], c=[{slots}, N], b_scale={scales}, a_scale=[1], "
         f"slots=moe_slots{routed}, experts=moe_experts{routed}, padded=moe_padded{routed}"
         for n, k, top, height in (up, down)
     )
@@ -337,13 +346,17 @@ def launcher(kernel: Any, file: TunedFile, tokens: int, values: Values, up: bool
         torch.tensor(made_integers(maker, routed), dtype=torch.int32, device="cuda")
         for maker in ("moe_slots", "moe_experts", "moe_padded")
     ]
-    kind = torch.bfloat16 if file.dtype == "-" else torch.float8_e4m3fn
+    kinds = {
+        "-": (torch.bfloat16, torch.bfloat16),
+        "fp8_w8a8": (torch.float8_e4m3fn, torch.float8_e4m3fn),
+        "int8_w8a16": (torch.bfloat16, torch.int8),
+    }
     a, b = (
         torch.randn(shape, device="cuda", dtype=torch.bfloat16).to(kind)
-        for shape in ((height, k), (file.experts, n, k))
+        for shape, kind in zip(((height, k), (file.experts, n, k)), kinds[file.dtype], strict=True)
     )
     c = torch.empty((slots, n), device="cuda", dtype=torch.bfloat16)
-    scales = [torch.ones(size, device="cuda") for size in (1, file.experts)]
+    scales = [torch.ones(size, device="cuda") for size in (1, file.experts * n)]
     length = len(lists[0])
     grid = (-(-length // options["BLOCK_SIZE_M"]) * -(-n // options["BLOCK_SIZE_N"]),)
     arguments = (a, b, c, *scales, *lists, n, k, length, slots, top, k, n * k, k, n)
@@ -351,12 +364,20 @@ def launcher(kernel: Any, file: TunedFile, tokens: int, values: Values, up: bool
 
 
 def verdicts(
-    files: Sequence[TunedFile], folder: Path, sizes: set[int], count: int, jobs: int, measure: bool = False
+    only: str, folder: Path, sizes: set[int], count: int, jobs: int, measure: bool = False
 ) -> Iterator[Verdict]:
-    """Yield the verdict of each choice."""
-    for (target, dtype), members in grouped(files, lambda file: (file.rates.target, file.dtype)).items():
+    """Yield the verdict of each choice in the files whose names have the text `only`.
+
+    A capture has the choices of all files of its target and type, so that each selection uses the same one.
+    """
+    for (target, dtype), all_files in grouped(
+        read_files(), lambda file: (file.rates.target, file.dtype)
+    ).items():
+        members = [file for file in all_files if only in file.name]
+        if not members:
+            continue
         space = sample(target, count)
-        chosen = [choice.values for file in members for choice in file.choices]
+        chosen = [choice.values for file in all_files for choice in file.choices]
         path = capture(folder, target, dtype, list(dict.fromkeys([*space, *chosen])), jobs)
         kernel = load_kernel(path.with_suffix(".py")) if measure else None
         for file in members:
@@ -374,8 +395,7 @@ def verdicts(
                     verdict = judge(file, choice, totals, kernel)
                     place = f"rank {verdict.rank} of {verdict.count}, cost {verdict.cost}"
                     place += f", speed {verdict.speed:.3f}" if verdict.speed else ""
-                    entry = f"{file.device} N={file.columns} {file.dtype} M={choice.tokens}"
-                    print(f"{entry}: {place}", file=sys.stderr, flush=True)
+                    print(f"{file.name} M={choice.tokens}: {place}", file=sys.stderr, flush=True)
                     yield verdict
 
 
@@ -384,15 +404,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sizes", default="", help="only these numbers of tokens")
-    parser.add_argument("--device", default="", help="only devices whose name has this")
+    parser.add_argument("--only", default="", help="only files whose 'DEVICE E N dtype' has this")
     parser.add_argument("--sample", type=int, default=48, help="configs of the space to rank (48)")
     parser.add_argument("--measure", action="store_true", help="launch both choices on this machine's GPU")
     parser.add_argument("--jobs", type=int, default=2, help="processes to compile with (2)")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    files = [file for file in read_files() if args.device in file.device]
     sizes = set(map(int, filter(None, args.sizes.split(","))))
-    found = list(verdicts(files, args.folder, sizes, args.sample, args.jobs, args.measure))
+    found = list(verdicts(args.only, args.folder, sizes, args.sample, args.jobs, args.measure))
     print(
         "| device | entries | among the first 10 % | at most 5 % more | either | median cost | not launched |"
     )

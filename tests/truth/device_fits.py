@@ -36,6 +36,8 @@ SPACE = (
     (1, 2, 4, 8, 16, 32),
     (1, 2, 3, 4, 5),
 )
+# Accumulators that a thread may have: ptxas takes minutes over more, which all spill.
+MOST_ACCUMULATORS = 128
 # Bytes of shared memory that a block may have.
 CUDA_SHARED = {
     75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10,
@@ -91,7 +93,12 @@ def compiled(folder: Path, target: str, configs: int, jobs: int) -> Path:
     """Return the capture for a target; compile it if it is missing."""
     path = folder / f"{target.replace(':', '-')}-{configs}.irscope"
     if not path.exists():
-        chosen = random.Random(36).sample(list(product(*SPACE)), configs)
+        space = [
+            (m, n, k, warps, stages)
+            for m, n, k, warps, stages in product(*SPACE)
+            if m * n <= MOST_ACCUMULATORS * 32 * warps
+        ]
+        chosen = random.Random(36).sample(space, configs)
         lines = [
             f'    triton.Config({{"BLOCK_M": {m}, "BLOCK_N": {n}, "BLOCK_K": {k}, "GROUP_M": 8}}, '
             f"num_warps={warps}, num_stages={stages}),"
