@@ -192,7 +192,7 @@ def bit_classes(
     """Sort the variants of each problem into classes of equal bits; see `Workspace.bits`.
 
     `across_flags`: flags and types among the constants tell problems apart only if nobody names the variants.
-    Raises UserError if a launch of `launches` is malformed, or fits no variant.
+    Raises UserError as `launched`.
     """
     first = None if reference is None else reference.id
     refusals: Mapping[int, str] = {}

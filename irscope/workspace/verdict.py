@@ -233,7 +233,8 @@ def verdict(
     from irscope.workspace.verdict_points import points
     from irscope.workspace.verdict_remedies import remedies
 
-    expression = parse_launch(launch) if isinstance(launch, str) else None
+    # Text is often for several variants, of all kernels.
+    expression = parse_launch(launch).checked(workspace.variants) if isinstance(launch, str) else None
     known_launch = (
         expression.launch_of(variant) if expression else launch if isinstance(launch, Launch) else None
     )
