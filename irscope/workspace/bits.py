@@ -334,8 +334,7 @@ def _specializations(problem: Problem) -> Iterator[Problem]:
         if not variants:
             yield replace(problem, launches={}, variants=(), unlaunched=unlaunched)
             continue
-        launches = {variant.id: problem.launches[variant.id] for variant in variants}
-        yield replace(requested_problem(launches, variants), unlaunched=unlaunched)
+        yield replace(requested_problem(problem.launches, variants), unlaunched=unlaunched)
 
 
 def _across_flags(parts: Sequence[Problem]) -> Iterator[Problem]:

@@ -403,25 +403,17 @@ def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[st
 def asked_problems(
     workspace: Workspace, variants: Sequence[Variant], written: Sequence[str | LaunchExpression]
 ) -> list[Problem]:
-    """Return the problems that a user wrote, else the recorded ones. Raises UserError if there are none."""
-    asked = _requested_problems(variants, written) if written else problems(variants)
+    """Return the problems that a user wrote, else the recorded ones.
+
+    Raises UserError if there are none, and as `fitting_launches`.
+    """
+    asked = [] if written else problems(variants)
+    for launches in fitting_launches(variants, written)[0]:
+        for members in by_kernel([variant for variant in variants if variant.id in launches]):
+            asked.append(requested_problem(launches, members))
     if not asked:
         raise UserError(_NO_LAUNCHES.format(path=workspace.path))
     return asked
-
-
-def _requested_problems(
-    variants: Sequence[Variant], written: Sequence[str | LaunchExpression]
-) -> list[Problem]:
-    """Return the problems that a user wrote. Raises UserError as `fitting_launches`."""
-    groups = by_kernel(variants)
-    result = []
-    for launches in fitting_launches(variants, written)[0]:
-        for members in groups:
-            fitting = [variant for variant in members if variant.id in launches]
-            if fitting:
-                result.append(requested_problem({v.id: launches[v.id] for v in fitting}, fitting))
-    return result
 
 
 def _choices(
