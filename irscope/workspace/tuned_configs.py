@@ -41,16 +41,16 @@ _REQUIRED = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "nu
 # The options of AMD's compiler, which the metadata of each variant for AMD has.
 _AMD = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 # What the sorted element types of a kernel's tensors match, by the type of the file. vLLM has none for two
-# tensors of int8. Weights of 4 bits are packed in integers of 8 to 64 bits, of which also the numbers of rows
-# are; MXFP4 may be multiplied as bf16.
+# tensors of int8. Both systems check that two weights of int4 are in an element; MXFP4 may be simulated in
+# bf16.
 _EIGHT_BITS = {"fp8_w8a8": r"fp8\S* fp8", "int8_w8a8": r"\b[iu]8 [iu]8\b"}
 _ELEMENTS = {
     "": r"^(?!.*fp8).*(bf|fp)16",
     "float32": r"^(?!.*(16|fp8)).*fp32",
     **_EIGHT_BITS,
     "int8_w8a16": r"(bf|fp)16 .*\b[iu]8\b",
-    "int4_w4a16": r"(bf|fp)16 .*\b[iu]\d",
-    "int4_w4a8": r"^(?=.*(fp8|\b[iu]8\b)).*\b[iu]\d",
+    "int4_w4a16": r"(bf|fp)16 .*\b[iu]8\b",
+    "int4_w4a8": r"(fp8.*|\b[iu]8 )\b[iu]8\b",
     "mxfp4_w4a4": r"(bf|fp)16|\b[iu]8\b",
     "mxfp4_w4a16": r"(bf|fp)16|\b[iu]8\b",
 }
