@@ -402,13 +402,12 @@ def add_launches(path: Path, text: str, ids: Collection[int] | None = None) -> N
     `ids`: only of these variants. Raises UserError if the text does not fit a variant, as `checked`.
     """
     with Workspace(path) as capture:
-        variants = [
-            variant
+        expression = parse_launch(text).checked(capture.variants)
+        launches = {
+            variant.id: expression.launch_of(variant)
             for variant in capture.variants
             if not variant.launches and variant.failure is None and (ids is None or variant.id in ids)
-        ]
-        expression = parse_launch(text).checked(variants)
-        launches = {variant.id: expression.launch_of(variant) for variant in variants}
+        }
     with CaptureWriter.resume(path, amends=True) as writer:
         for id_, launch in launches.items():
             writer.set_measured(id_, (launch,), ())
