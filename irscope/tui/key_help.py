@@ -187,7 +187,7 @@ def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str,
         return "" if active.enabled else reason(app, active.binding.action)
     pressed = character if character and character.isprintable() else key
     for group in sections():
-        place = f", but i{group.title[1:]}" if group.title.startswith("In ") else ""
+        place = f", but {group.title.lower()}" if group.title.startswith("In ") else ""
         for binding in group.bindings:
             if any(mapped.key == key for mapped in Binding.make_bindings([as_mapped(binding, keymap)])):
                 meaning = binding.tooltip.partition(";")[0]

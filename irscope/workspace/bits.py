@@ -192,7 +192,7 @@ def bit_classes(
     """Sort the variants of each problem into classes of equal bits; see `Workspace.bits`.
 
     `across_flags`: flags and types among the constants tell problems apart only if nobody names the variants.
-    Raises UserError if a launch of `launches` is malformed, or fits no variant.
+    Raises UserError as `launched`.
     """
     first = None if reference is None else reference.id
     refusals: Mapping[int, str] = {}
@@ -334,8 +334,7 @@ def _specializations(problem: Problem) -> Iterator[Problem]:
         if not variants:
             yield replace(problem, launches={}, variants=(), unlaunched=unlaunched)
             continue
-        launches = {variant.id: problem.launches[variant.id] for variant in variants}
-        yield replace(requested_problem(launches, variants), unlaunched=unlaunched)
+        yield replace(requested_problem(problem.launches, variants), unlaunched=unlaunched)
 
 
 def _across_flags(parts: Sequence[Problem]) -> Iterator[Problem]:

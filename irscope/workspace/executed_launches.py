@@ -18,7 +18,7 @@ from irscope.lint.executed import ExecutedLaunch
 from irscope.model import Launch, UserError, Variant
 from irscope.model.text import pluralize
 from irscope.workspace.bits import machine_launch
-from irscope.workspace.launch_expression import launched
+from irscope.workspace.launch_expression import launched, parse_launch
 
 if TYPE_CHECKING:
     from irscope.languages.document import Document
@@ -104,7 +104,7 @@ class ExecutedLaunches:
             )
 
     def check_texts(self, variants: Sequence[Variant]) -> None:
-        """Raise UserError if a launch that the user wrote is malformed, or fits no variant."""
+        """Raise UserError for a launch that the user wrote, as `launched`."""
         for text in self._texts:
             refusal: UserError | None = None
             for sample, _ in launch_samples(text):
@@ -127,11 +127,10 @@ class ExecutedLaunches:
             samples = list(launch_samples(text))
             for sample, origin in samples:
                 try:
-                    (written,), _ = launched([variant], [sample])
+                    launch = parse_launch(sample).launch_of(variant)
                 except UserError:
                     continue  # compiled for other arguments
-                for launch in written.launches:
-                    yield launch, origin
+                yield launch, origin
 
     def _executed(self, members: Sequence[tuple[Variant, Launch, str]]) -> ExecutedLaunch:
         """Return a launch of variants with equal code.

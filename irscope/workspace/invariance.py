@@ -84,9 +84,9 @@ def with_invariance(
 ) -> list[ProblemBits]:
     """Return the classes of each problem at its largest size, and whether rows depend on the size.
 
-    Raises UserError if nothing that was launched has what varies.
+    Raises UserError if nothing that was launched has what varies, or a launch has a name that nothing uses.
     """
-    expressions = _tried(list(map(parse_launch, launches)), vary)
+    expressions = _tried([parse_launch(text).checked(variants) for text in launches], vary)
     sized = list(_written(variants, expressions, vary) if expressions else _recorded(variants, vary))
     sized.sort(key=lambda item: tuple(map(int, re.findall(r"\d+", item.size))), reverse=True)
     tried = dict.fromkeys(_size(expression, vary) for expression in expressions)

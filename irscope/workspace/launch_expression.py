@@ -186,24 +186,42 @@ def named_entries(text: str, option: str, example: str) -> dict[str, str]:
     return entries
 
 
-def launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
-    """Return the variants with the launches that a user wrote, and why those without any have none, by id.
+def fitting_launches(
+    variants: Sequence[Variant],
+    written: Sequence[str | LaunchExpression],
+    counterparts: Sequence[Variant] = (),
+) -> tuple[list[dict[int, Launch]], dict[int, str]]:
+    """Return each launch by the ids of the variants that it fits, and why one does not fit, by id.
 
-    Raises UserError if a text is malformed, or fits no variant.
+    `counterparts` are variants that are launched in the same way, so their names are known, too. Raises
+    UserError if a launch is malformed, has a name that nothing uses, or fits no variant.
     """
-    expressions = list(map(parse_launch, texts))
-    result: list[Variant] = []
+    result: list[dict[int, Launch]] = []
     refusals: dict[int, str] = {}
-    for variant in variants:
-        launches: list[Launch] = []
-        for expression in expressions:
+    for number, item in enumerate(written, 1):
+        expression = parse_launch(item).checked([*variants, *counterparts]) if isinstance(item, str) else item
+        which = f"{_OPTION} {number} of {len(written)}" if len(written) > 1 else _OPTION
+        launches: dict[int, Launch] = {}
+        for variant in variants:
             try:
-                launches.append(expression.launch_of(variant))
+                launches[variant.id] = expression.launch_of(variant)
             except UserError as error:  # noqa: PERF203 - compiled for other arguments, or another kernel
-                refusals[variant.id] = str(error)
+                refusals[variant.id] = f"{which}{str(error).removeprefix(_OPTION)}"
+        if variants and not launches:
+            raise UserError(refusals[variants[0].id])
+        result.append(launches)
+    return result, refusals
+
+
+def launched(
+    variants: Sequence[Variant], texts: Sequence[str], counterparts: Sequence[Variant] = ()
+) -> tuple[list[Variant], dict[int, str]]:
+    """Return the variants with the launches that fit them, and why one does not. As `fitting_launches`."""
+    fitting, refusals = fitting_launches(variants, texts, counterparts)
+    result = []
+    for variant in variants:
+        launches = (item[variant.id] for item in fitting if variant.id in item)
         result.append(replace(variant, launches=tuple(launches)))
-    if not any(variant.launches for variant in result) and refusals:
-        raise UserError(next(iter(refusals.values())))
     return result, refusals
 
 
@@ -381,10 +399,10 @@ def _argument_text(argument: Argument, value: StaticValue) -> str:
 def add_launches(path: Path, text: str, ids: Collection[int] | None = None) -> None:
     """Store a launch, written as for `irscope pick --launch`, for each variant that has none.
 
-    `ids`: only of these variants. Raises UserError if the text does not fit a variant.
+    `ids`: only of these variants. Raises UserError if the text does not fit a variant, as `checked`.
     """
-    expression = parse_launch(text)
     with Workspace(path) as capture:
+        expression = parse_launch(text).checked(capture.variants)
         launches = {
             variant.id: expression.launch_of(variant)
             for variant in capture.variants

@@ -95,14 +95,14 @@ def bits_by_pair(
     """Compare each pair of OLD and NEW whose machine code differs, by the ids of both.
 
     `launches` are how they are launched instead of as recorded. `report` receives the number of pairs done
-    and in total. Raises UserError if a launch fits no variant.
+    and in total. Raises UserError if a launch fits no OLD or no NEW variant, or has a name that neither uses.
     """
     answers = {}
     sides: list[Sequence[Variant]] = list(
         zip(*((pair.a, pair.b) for pair in pairs if not pair.identical), strict=True)
     )
     if launches:
-        sides = [launched(side, launches)[0] for side in sides]
+        sides = [launched(side, launches, other)[0] for side, other in zip(sides, sides[::-1], strict=True)]
     for done, (a, b) in enumerate(zip(*sides, strict=True), 1):
         unknown = "NEW was not launched as OLD was" if a.launches else _NO_LAUNCH
         unlaunched = PairBits("", None, unknown, lost=bool(a.launches))

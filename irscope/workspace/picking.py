@@ -19,7 +19,7 @@ from irscope.model import Benchmark, Launch, UserError, Variant
 from irscope.model.files import exists_already
 from irscope.model.records import frozen
 from irscope.model.text import html_paragraph, html_table, html_text, microseconds_text, one_line, pluralize
-from irscope.workspace.launch_expression import LaunchExpression, parse_launch
+from irscope.workspace.launch_expression import LaunchExpression, fitting_launches
 from irscope.workspace.problem_sizes import Problem, by_kernel, problems, requested_problem
 
 if TYPE_CHECKING:
@@ -403,35 +403,17 @@ def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[st
 def asked_problems(
     workspace: Workspace, variants: Sequence[Variant], written: Sequence[str | LaunchExpression]
 ) -> list[Problem]:
-    """Return the problems that a user wrote, else the recorded ones. Raises UserError if there are none."""
-    asked = _requested_problems(variants, written) if written else problems(variants)
+    """Return the problems that a user wrote, else the recorded ones.
+
+    Raises UserError if there are none, and as `fitting_launches`.
+    """
+    asked = [] if written else problems(variants)
+    for launches in fitting_launches(variants, written)[0]:
+        for members in by_kernel([variant for variant in variants if variant.id in launches]):
+            asked.append(requested_problem(launches, members))
     if not asked:
         raise UserError(_NO_LAUNCHES.format(path=workspace.path))
     return asked
-
-
-def _requested_problems(
-    variants: Sequence[Variant], written: Sequence[str | LaunchExpression]
-) -> list[Problem]:
-    """Return the problems that a user wrote. Raises UserError if no variant can be launched so."""
-    groups = by_kernel(variants)
-    result = []
-    for text in written:
-        expression = parse_launch(text).checked(variants) if isinstance(text, str) else text
-        error: UserError | None = None
-        for members in groups:
-            launches: dict[int, Launch] = {}
-            for variant in members:
-                try:
-                    launches[variant.id] = expression.launch_of(variant)
-                except UserError as problem:  # noqa: PERF203 - compiled for other arguments, or another kernel
-                    error = error or problem
-            fitting = [variant for variant in members if variant.id in launches]
-            if fitting:
-                result.append(requested_problem(launches, fitting))
-        if error is not None and not result:
-            raise error
-    return result
 
 
 def _choices(

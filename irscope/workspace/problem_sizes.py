@@ -156,15 +156,16 @@ def problem_titles(problems: Sequence[Problem]) -> list[str]:
 
 
 def requested_problem(launches: Mapping[int, Launch], variants: Sequence[Variant]) -> Problem:
-    """Return the problem of `variants` of one kernel and target, which are to be launched so."""
+    """Return the problem of `variants` of one kernel and target; `launches` may have others, too."""
     first = variants[0]
     launch = launches[first.id]
+    own = {variant.id: launches[variant.id] for variant in variants}
     return Problem(
         first.kernel.name,
         str(first.target),
-        _common_arguments(_arguments(launch), launches),
+        _common_arguments(_arguments(launch), own),
         _constants(first, launch),
-        launches,
+        own,
         tuple(variants),
     )
 

@@ -40,15 +40,19 @@ _OPTION = "--keys"
 _REQUIRED = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
 # The options of AMD's compiler, which the metadata of each variant for AMD has.
 _AMD = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
-_TEXTS = ("dtype", "device_name")
-# What the sorted element types of a kernel's tensors match, by the dtype of the file. vLLM has none for two
-# tensors of int8, and types of 4 bits are packed in integers of several sizes, or multiplied as bf16.
+# What the sorted element types of a kernel's tensors match, by the type of the file. vLLM has none for two
+# tensors of int8. Both systems check that two weights of int4 are in an element; MXFP4 may be simulated in
+# bf16.
+_EIGHT_BITS = {"fp8_w8a8": r"fp8\S* fp8", "int8_w8a8": r"\b[iu]8 [iu]8\b"}
 _ELEMENTS = {
     "": r"^(?!.*fp8).*(bf|fp)16",
     "float32": r"^(?!.*(16|fp8)).*fp32",
-    "fp8_w8a8": r"fp8\S* fp8",
-    "int8_w8a8": r"\b[iu]8 [iu]8\b",
+    **_EIGHT_BITS,
     "int8_w8a16": r"(bf|fp)16 .*\b[iu]8\b",
+    "int4_w4a16": r"(bf|fp)16 .*\b[iu]8\b",
+    "int4_w4a8": r"(fp8.*|\b[iu]8 )\b[iu]8\b",
+    "mxfp4_w4a4": r"(bf|fp)16|\b[iu]8\b",
+    "mxfp4_w4a16": r"(bf|fp)16|\b[iu]8\b",
 }
 _FLAGS = ("per_channel_quant", "down")
 _SIZE = "M"
@@ -60,22 +64,27 @@ _MOST_LETTERS = 100
 
 @frozen
 class FileKind:
-    """A kind of file: the sizes that name it, the types that it may be for ("": none)."""
+    """A kind of file: the sizes that name it, and the types that it may be for ("": none).
+
+    `types` map each to what the sorted element types of the kernel's tensors match. `texts` are the keys that
+    are not numbers; the type is that of the first one.
+    """
 
     text: str
     sizes: tuple[str, ...]
-    dtypes: tuple[str, ...]
+    types: Mapping[str, str]
+    texts: tuple[str, ...] = ("dtype", "device_name", "block_shape")
 
 
-MOE = FileKind(
-    "a fused MoE product",
-    ("E", "N"),
-    (
-        *("", "float32", "fp8_w8a8", "int8_w8a8", "int8_w8a16", "int4_w4a16", "int4_w4a8"),
-        *("mxfp4_w4a4", "mxfp4_w4a16"),
-    ),
+MOE = FileKind("a fused MoE product", ("E", "N"), _ELEMENTS)
+PRODUCT = FileKind("a block-scaled product", ("N", "K"), _EIGHT_BITS)
+# `vllm/model_executor/layers/mamba/ops/mamba_ssm.py`: only the state has that type.
+STATE = FileKind(
+    "a Mamba state update",
+    ("headdim", "dstate"),
+    {"float16": "(bf|fp)16", "float32": "fp32"},
+    ("cache_dtype", "device_name"),
 )
-PRODUCT = FileKind("a block-scaled product", ("N", "K"), ("fp8_w8a8", "int8_w8a8"))
 
 
 @frozen
@@ -83,7 +92,7 @@ class ServingSystem:
     """A system that loads such files. `optional` are keys that a config may have, `devices` its own names.
 
     `separator` is between the two numbers of a block shape; `folder` is where the files of fused MoE products
-    are, with the version of Triton as `{triton}`.
+    are, with the version of Triton as `{triton}`; `kinds` are the files that it has.
     """
 
     name: str
@@ -91,6 +100,7 @@ class ServingSystem:
     devices: Mapping[str, str]
     separator: str
     folder: str
+    kinds: tuple[FileKind, ...] = (MOE, PRODUCT)
 
 
 # vLLM names AMD's GPUs by their PCI ids (`vllm/platforms/rocm.py`), the others by their drivers.
@@ -104,6 +114,7 @@ VLLM = ServingSystem(
     },
     ",",
     "",
+    (MOE, PRODUCT, STATE),
 )
 SGLANG = ServingSystem("sglang", ("USE_TMA",), {}, ", ", "configs/triton_{triton}/")
 SYSTEMS = {system.name: system for system in (VLLM, SGLANG)}
@@ -265,16 +276,17 @@ class _Naming:
     @property
     def kind(self) -> FileKind:
         """Return the kind of file that the sizes among the keys say."""
-        for kind in (MOE, PRODUCT):
+        for kind in self.system.kinds:
             if self.keys.keys() >= set(kind.sizes):
                 return kind
-        raise UserError(
-            f"{_OPTION}: say what it is for: E=..., N=... for {MOE.text}, N=..., K=... for {PRODUCT.text}"
-        )
+        kinds = (f"{'=..., '.join(kind.sizes)}=... for {kind.text}" for kind in self.system.kinds)
+        raise UserError(f"{_OPTION}: say what it is for: {', '.join(kinds)}")
 
     @property
     def known(self) -> tuple[str, ...]:
         """Return the keys that a config of the system may have, in the order of its files."""
+        if self.kind is STATE:
+            return ("BLOCK_SIZE_M", "num_warps")
         return (*_REQUIRED[:4], *self.system.optional, *_REQUIRED[4:], *_AMD)
 
     def path(self, expression: LaunchExpression | None, problem: Problem) -> tuple[str, int]:
@@ -285,23 +297,23 @@ class _Naming:
         names = _names(expression, variant, problem.launches[variant.id])
         sizes = [f"{name}={self._number(name, names)}" for name in kind.sizes]
         sizes.append(f"device_name={self._device()}")
-        dtype = self.keys.get("dtype", "")
-        if dtype not in kind.dtypes:
-            listed = ", ".join(filter(None, kind.dtypes))
-            raise UserError(f"{_OPTION}: dtype={one_line(dtype) or '?'} of {kind.text}: one of {listed}")
+        key = kind.texts[0]
+        dtype = self.keys.get(key, "")
+        if dtype not in kind.types:
+            listed = ", ".join(filter(None, kind.types))
+            raise UserError(f"{_OPTION}: {key}={one_line(dtype) or '?'} of {kind.text}: one of {listed}")
         elements = sorted(tensor_elements(variant))
-        if elements and not re.search(_ELEMENTS.get(dtype, ""), " ".join(elements)):
+        if elements and not re.search(kind.types[dtype], " ".join(elements)):
             raise UserError(
-                f"{_OPTION}: {f'dtype={dtype}' if dtype else 'no dtype'} is wrong for the tensors of "
+                f"{_OPTION}: {f'{key}={dtype}' if dtype else 'no dtype'} is wrong for the tensors of "
                 f"{one_line(problem.kernel)}, {', '.join(dict.fromkeys(elements))}; compile it for the ones "
                 "that are served"
             )
-        sizes += [f"dtype={dtype}"] if dtype else []
+        sizes += [f"{key}={dtype}"] if dtype else []
         if kind is PRODUCT or "block_shape" in self.keys:
             sizes.append(f"block_shape=[{self.system.separator.join(map(str, self._blocks(names)))}]")
         sizes += ["per_channel_quant=True"] if self._number("per_channel_quant", names, "0") else []
-        dict(self._config(variant, names))
-        self._check_translated(problem.variants)
+        self._check_translated(problem.variants, dict(self._config(variant, names)))
         release = re.match(r"\d+(\.\d+)*", variant.toolchain.versions.get("triton", ""))
         triton = release[0].replace(".", "_") if release else "unknown"
         folder = self.system.folder.format(triton=triton) if kind is MOE else ""
@@ -319,8 +331,8 @@ class _Naming:
                 continue
             names = _names(expression, choice.variant, choice.launch)
             entry = tuple(self._config(choice.variant, names))
-            depth = dict(entry)["BLOCK_SIZE_K"]
             block = self._blocks(names)[1] if "block_shape" in self.keys else 0
+            depth = dict(entry).get("BLOCK_SIZE_K", 0)
             if block and (depth != block if exact else block % max(depth, 1)):
                 continue
             if entry not in result or _time(choice) < _time(result[entry]):
@@ -345,7 +357,7 @@ class _Naming:
 
     def _check_names(self, kind: FileKind) -> None:
         """Raise UserError for a key that the system does not have."""
-        allowed = [*kind.sizes, _SIZE, *_TEXTS, "block_shape", *self.known]
+        allowed = [*kind.sizes, _SIZE, *kind.texts, *self.known]
         allowed += _FLAGS if self.system is SGLANG and kind is MOE else ()
         for name in self.keys:
             if name not in allowed:
@@ -354,9 +366,9 @@ class _Naming:
                     f"{_OPTION}: {self.system.name} has no key '{name}' for {kind.text}: {listed}"
                 )
 
-    def _check_translated(self, variants: Sequence[Variant]) -> None:
-        """Raise UserError if configs differ in a value that no key has."""
-        used = {*self.known, *_words(*(self.keys.get(name, "") for name in self.known))}
+    def _check_translated(self, variants: Sequence[Variant], config: Mapping[str, int]) -> None:
+        """Raise UserError if configs differ in a value that no key of `config`, that of one of them, has."""
+        used = {*config, *_words(*(self.keys.get(name, "") for name in config))}
         for name in dict.fromkeys(name for variant in variants for name in variant.settings):
             values = {variant.settings.get(name) for variant in variants}
             if name not in used and len(values) > 1:
@@ -374,6 +386,8 @@ class _Naming:
             raise UserError(
                 f"{_OPTION}: device_name={one_line(name)}: write letters, digits, _ . ( ) + and -"
             )
+        if self.kind is STATE:
+            return name.replace("-", "_")
         # Both products of that memory have one file.
         return "NVIDIA_H200" if self.system is VLLM and "H200" in name.split("_") else name
 

@@ -233,7 +233,8 @@ def verdict(
     from irscope.workspace.verdict_points import points
     from irscope.workspace.verdict_remedies import remedies
 
-    expression = parse_launch(launch) if isinstance(launch, str) else None
+    # Text is often for several variants, of all kernels.
+    expression = parse_launch(launch).checked(workspace.variants) if isinstance(launch, str) else None
     known_launch = (
         expression.launch_of(variant) if expression else launch if isinstance(launch, Launch) else None
     )
@@ -246,7 +247,7 @@ def verdict(
         launchable=None if status is None else status.ok,
         problem=one_line(status.problem) if status else "",
         resources=() if variant.failure else resources(variant, facts),
-        occupancy=_number(value_of(facts, OCCUPANCY)),
+        occupancy=number_of(facts, OCCUPANCY),
         limiter=str(value_of(facts, LIMITER) or ""),
         launch=known_launch or (variant.launches[0] if variant.launches else None),
         estimate=estimate,
@@ -317,16 +318,12 @@ def _faster(pair: Comparison, own: Verdict, launch: Launch | str | None) -> tupl
     """Return the faster one of the pair by estimate, in words and by id; "" if that is unknown."""
     from irscope.workspace.estimate_text import are_equal, estimate_difference
 
-    if pair.mismatch or pair.single or own.estimate is None:
-        return "", None
-    if isinstance(launch, Launch) or pair.estimates is None:
+    unknown = pair.mismatch or pair.single or own.estimate is None or isinstance(launch, Launch)
+    if unknown or pair.estimates is None:
         return "", None
     before, after = pair.estimates.a, pair.estimates.b
-    if are_equal(before, after):
-        return estimate_difference(before, after), None
-    return estimate_difference(before, after), (
-        pair.b.id if after.microseconds < before.microseconds else pair.a.id
-    )
+    faster = pair.b if after.microseconds < before.microseconds else pair.a
+    return estimate_difference(before, after), None if are_equal(before, after) else faster.id
 
 
 def _estimate(workspace: Workspace, variant: Variant, launch: Launch | None) -> tuple[Estimate | None, str]:
@@ -338,7 +335,3 @@ def _estimate(workspace: Workspace, variant: Variant, launch: Launch | None) -> 
         return workspace.estimate(variant, launch), ""
     except UserError as error:
         return None, str(error)
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None

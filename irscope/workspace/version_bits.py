@@ -71,7 +71,7 @@ def _compared(workspace: Workspace, a: Variant, b: Variant, texts: Sequence[str]
     """Compare two variants, or one with itself without fusion, at every launch."""
     deciding: dict[str, None] = {}
     try:
-        launches = [parse_launch(text).launch_of(b) for text in texts] or b.launches
+        launches = [parse_launch(text).checked([a, b]).launch_of(b) for text in texts] or b.launches
         if not launches:
             raise UserError(NOT_LAUNCHED)
         for launch in launches:

@@ -146,7 +146,8 @@ class Workspace(StageReader):
         """Return everything about how B differs from A; computed when it is asked for.
 
         `launch` is how both are launched instead of as recorded, "grid=(cdiv(M, BLOCK_M),), M=4096", or
-        several such texts. Raises UserError if one of the variants has none that fits.
+        several such texts. Raises UserError if one does not fit both variants, or has a name that neither
+        uses.
         """
         from irscope.workspace.comparison import Comparison
 
@@ -154,7 +155,7 @@ class Workspace(StageReader):
             from irscope.workspace.launch_expression import launched
 
             (a, b), refusals = launched((a, b), [launch] if isinstance(launch, str) else launch)
-            if not (a.launches and b.launches):
+            if refusals:
                 raise UserError(next(iter(refusals.values())))
         return Comparison(self, a, b)
 
@@ -308,8 +309,8 @@ class Workspace(StageReader):
         """Say what matters about a variant: can it launch, its resources, the bound, what to try.
 
         `against` is a variant to compare it with. `launch` is a recorded one (None: the first), or
-        text as for `estimate`. Raises UserError if the launch does not fit the variant, and as
-        `content`.
+        text as for `estimate`. Raises UserError if the launch does not fit the variant or has a name that no
+        kernel of the capture uses, and as `content`.
         """
         from irscope.workspace.verdict import verdict
 
@@ -343,7 +344,7 @@ class Workspace(StageReader):
         total.
         `invariant` names what varies with the number of rows, "M" or "grid": each answer, one per problem at
         its largest size, then says whether the bits of a row depend on that.
-        Raises UserError if nothing matches or a launch fits no variant.
+        Raises UserError if nothing matches, or a launch fits no variant or has a name that nothing uses.
         """
         from irscope.workspace.bits import bit_classes
 

@@ -72,6 +72,39 @@ def test_a_launch_and_pages(irscope: Run, bits_capture: Path):
     assert done.returncode == 2 and done.stderr.startswith("irscope: --launch: ")
 
 
+def test_a_name_of_a_launch_that_nothing_uses_is_an_error(irscope: Run, bits_capture: Path):
+    """A value under a misspelled name would be left out without a word."""
+    typo = ("--launch", "grid=(M,), M=32, N=1100, n_row=4, size=M * n_rows, n_rows=1")
+    for words in (
+        ("bits", "--kernel", "row_sum"),
+        ("bits", "--kernel", "row_sum", "--invariant", "M"),
+        ("diff", "#4", "#5"),
+        ("why", "#4", "#5"),
+        ("verdict", "#4", "--against", "#5"),
+    ):
+        done = irscope(words[0], bits_capture, *words[1:], *typo)
+        assert done.returncode == 2, done.stdout
+        assert done.stderr == (
+            "irscope: --launch: no parameter or expression uses 'n_row'; did you mean n_rows?\n"
+        )
+    # The name of a parameter of any kernel of the capture is a use.
+    assert not irscope("verdict", bits_capture, "#4", "--launch", "grid=1, N=1100, K=32").stderr
+
+
+def test_no_launch_of_several_is_left_out(irscope: Run, bits_capture: Path):
+    launch = ("--launch", "grid=1, N=2048", "--launch")
+    error = "irscope: --launch 2 of 2: give the value of N, for example N=4096\n"
+    for words in (("bits", "--kernel", "row_sum"), ("diff", "#4", "#5"), ("pick", "--kernel", "row_sum")):
+        done = irscope(words[0], bits_capture, *words[1:], *launch, "grid=1")
+        assert (done.returncode, done.stderr) == (2, error)
+    # Those that fit one kernel each are all answered.
+    done = irscope("bits", bits_capture, *launch, "grid=1, n=2048", "--format", "json")
+    sizes = {
+        item["kernel"]: item["launch"]["arguments"] for item in json.loads(done.stdout) if item["launch"]
+    }
+    assert sizes["row_sum"]["N"] == sizes["axpy"]["n"] == 2048
+
+
 def test_control_codes_of_a_capture_are_shown(irscope: Run, capture: Path, hostile_capture: Path):
     text = irscope("bits", capture).stdout
     assert "#4: it failed to compile: arange's range \u241b[31mbad" in text

@@ -197,7 +197,7 @@ def test_the_fixture(capture, tmp_path):
         "def test_none(irscope_check):\n"
         "    irscope_check('add.irscope')\n"
         "def test_bits(irscope_check):\n"
-        "    irscope_check('add.irscope', 'bits == #1', variant='#1', launch='grid=(1,), n=64')\n"
+        "    irscope_check('add.irscope', 'bits == #1', variant='#1', launch='grid=(1,)')\n"
     )
     done = pytest_in(tmp_path)
     assert "3 failed, 2 passed" in done.stdout, done.stdout

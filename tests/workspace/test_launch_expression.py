@@ -24,7 +24,7 @@ from irscope.model import (
     Variant,
 )
 from irscope.model.integer_values import decoded_integers
-from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.launch_expression import launched, parse_launch
 
 SOURCE = SourceFunction("mm", "mm.py", 1, "@triton.jit\ndef mm(a, M, K, s, one, BM: tl.constexpr): pass\n")
 VARIANT = Variant(
@@ -208,3 +208,15 @@ def test_any_text_is_a_launch_or_an_error(text: str):
     except UserError:
         return
     assert len(found.grid) == 3
+
+
+def test_names_of_either_side_of_a_pair_are_known() -> None:
+    """OLD and NEW of a diff may have other parameters, but a value that neither has says nothing."""
+    text = "grid=1, M=16, K=1, s=1.0, more=[8]"
+    with pytest.raises(UserError, match="no parameter or expression uses 'more'"):
+        launched([VARIANT], [text])
+    for sides in (([VARIANT], [ROUTED]), ([ROUTED], [VARIANT])):
+        (variant,), refusals = launched(sides[0], [text], sides[1])
+        assert variant.launches[0].grid == (1, 1, 1) and not refusals
+    with pytest.raises(UserError, match="uses 'mor'; did you mean more"):
+        launched([VARIANT], [text.replace("more", "mor")], [ROUTED])

@@ -203,6 +203,76 @@ def test_a_name_of_a_launch_that_nothing_uses_is_an_error(
     assert list(json.loads(path.read_text())) == ["64"]
 
 
+STATE = "headdim=dim, dstate=dstate, cache_dtype=float16, M=N * nheads"
+STATE_LAUNCH = (
+    "grid=(cdiv(dim, BLOCK_SIZE_M), N, nheads), N=1, nheads=128, dim=64, dstate=128, heads_per_group=16, "
+    "state=[N, nheads, dim, dstate], x=[N, nheads, dim], dt=[N, nheads, dim], decay=[nheads, dim, dstate], "
+    "b=[N, 8, dstate], c=[N, 8, dstate], out=[N, nheads, dim]"
+)
+
+
+@pytest.fixture(scope="module")
+def state_capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
+    """Six configs of a Mamba layer's state update, for an H100 and an A100."""
+    path = tmp_path_factory.mktemp("state") / "state.irscope"
+    types = (
+        "*fp16:16, *bf16:16, *bf16:16, *fp32:16, *bf16:16, *bf16:16, *bf16:16, i32, i32:16, i32:16, i32:16"
+    )
+    kernel = str(Path(__file__).with_name("state_update_kernel.py"))
+    words = ["compile", kernel, "--signature", f"{types}, i32:16", "--const", "BLOCK_SIZE_DSTATE=128"]
+    words += ["--target", "cuda:90", "--target", "cuda:80", "-o", str(path)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
+        assert main([*words, "--config", "BLOCK_SIZE_M=4,16,64", "--config", "num_warps=1,4"]) == 0
+    return path
+
+
+def test_vllm_loads_the_configs_of_mamba_s_state_update(state_capture: Path, tmp_path: Path):
+    sizes = ["--launch", STATE_LAUNCH, "--vary", "N=1,512"]
+    assert export(state_capture, tmp_path / "out", "vllm", STATE, *sizes) == 0
+    (path,) = (tmp_path / "out").iterdir()
+    assert path.name == "headdim=64,dstate=128,device_name=NVIDIA_H200,cache_dtype=float16.json"
+    for sequences, nearest in ((1, 1), (500, 512)):
+        text = STATE_LAUNCH.replace("N=1,", f"N={nearest},")
+        with Workspace(state_capture) as workspace:
+            (pick,) = picks(workspace, target="cuda:90", launches=[text], device="H200")
+        settings = pick.choices[0].variant.settings
+        expected = {name: settings[name] for name in ("BLOCK_SIZE_M", "num_warps")}
+        assert load_as_vllm(path, sequences * 128) == expected
+    assert export(state_capture, tmp_path / "a100", "vllm", STATE, *sizes, "--device", "A100") == 0
+    (path,) = (tmp_path / "a100").iterdir()
+    # That loader replaces hyphens, unlike the one of products.
+    assert DEVICES["A100"].driver_name.startswith("NVIDIA A100-") and "device_name=NVIDIA_A100_" in path.name
+
+
+@pytest.mark.parametrize(
+    ("system", "keys", "problem"),
+    [
+        (
+            "sglang",
+            STATE,
+            "say what it is for: E=..., N=... for a fused MoE product, N=..., K=... for a block",
+        ),
+        ("vllm", f"{STATE}, dtype=fp8_w8a8", "vllm has no key 'dtype' for a Mamba state update: headdim, "),
+        ("vllm", f"{STATE}, num_stages=3", "vllm has no key 'num_stages' for a Mamba state update"),
+        ("vllm", STATE.replace("float16", "bfloat16"), "one of float16, float32"),
+        ("vllm", "headdim=dim, cache_dtype=float16", "headdim=..., dstate=... for a Mamba state update"),
+    ],
+)
+def test_what_the_file_of_a_state_update_cannot_say_is_an_error(
+    state_capture: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    system: str,
+    keys: str,
+    problem: str,
+):
+    assert export(state_capture, tmp_path / "out", system, keys, "--launch", STATE_LAUNCH) == 2
+    error = capsys.readouterr().err
+    assert problem in error and len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_nothing_is_replaced_without_force(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     arguments = (tmp_path, "vllm", PRODUCT, "--launch", launch(4096, 7168))
     assert export(capture, *arguments) == 0
@@ -286,7 +356,13 @@ def test_python_and_json_have_the_kernel_s_own_names(capture: Path, tmp_path: Pa
         ("*i8 *i8 *bf16 *fp32 *i32", ("int8_w8a8", ""), ("fp8_w8a8", "float32")),
         ("*bf16 *i8 *bf16 *fp32 *i32", ("int8_w8a16",), ("int8_w8a8", "fp8_w8a8", "float32")),
         ("*bf16 *u8 *bf16 *bf16", ("int4_w4a16", "int8_w8a16", "mxfp4_w4a16"), ("fp8_w8a8",)),
-        ("*fp32 *fp32 *fp32 *i32", ("float32",), ("", "fp8_w8a8", "int8_w8a16")),
+        ("*bf16 *bf16 *bf16 *i32 *i32", ("", "mxfp4_w4a4"), ("int4_w4a16", "int4_w4a8", "int8_w8a16")),
+        ("*fp8e4nv *u8 *bf16 *fp32 *i32", ("int4_w4a8",), ("", "fp8_w8a8")),
+        ("*i8 *u8 *bf16 *i64", ("int4_w4a8",), ("fp8_w8a8", "float32")),
+        ("*i8 *i8 *bf16 *fp32", ("int4_w4a8", "int8_w8a8"), ("fp8_w8a8",)),
+        ("*bf16 *bf16 *bf16 *fp32", ("", "mxfp4_w4a16"), ("int4_w4a16", "int4_w4a8")),
+        ("*u8 *u8 *bf16 *u8", ("mxfp4_w4a4",), ("float32",)),
+        ("*fp32 *fp32 *fp32 *i32", ("float32",), ("", "fp8_w8a8", "int8_w8a16", "int4_w4a16", "mxfp4_w4a4")),
     ],
 )
 def test_the_dtype_is_that_of_the_kernel_s_tensors(

@@ -163,6 +163,8 @@ def test_a_given_launch_is_judged_like_a_recorded_one(capture: Path, tmp_path: P
     launch = "grid=(1,), K=64, a_ptr=[4096], b_ptr=[4096], c_ptr=[100]"
     recorded = tmp_path / "recorded.irscope"
     shutil.copy(capture, recorded)
+    with pytest.raises(UserError, match="no parameter or expression uses 'KK'; did you mean K"):
+        add_launches(recorded, f"{launch}, KK=64", [7])
     add_launches(recorded, launch, [7])
     given, stored = verdict_on(capture, 7, launch=launch), verdict_on(recorded, 7)
     assert any(remedy.reason == "out-of-bounds, line 21" for remedy in given.remedies)

@@ -79,6 +79,8 @@ def test_what_is_unknown_is_not_the_same(opened: Workspace):
     assert step.counts == "bits differ in 0 of 2, unknown in 2" and "atomics" in step.pairs[0].texts[0]
     step, _ = changes(opened, "sum_below", "3.8.0", "3.9.0")
     assert step.pairs[0].texts == ("the length of a loop depends on data",)
+    step, _ = changes(opened, "row_sum", "3.8.0", "3.9.0", launch=("grid=(16,), N=2048, rows=16",))
+    assert step.pairs[0].texts == ("--launch: no parameter or expression uses 'rows'",)
     step, _ = changes(opened, "row_sum", "3.8.0", "3.9.0", launch=("grid=(16,)",))
     assert "give the value of N" in step.pairs[0].texts[0]
     row = summary(opened, "row_sum", "3.9.0")

@@ -266,12 +266,12 @@ class _LaunchCounter:
 
     def _depends(self, interpreter: Interpreter) -> Iterator[str]:
         """Yield the tensors whose values decide branches and are not known, with the lines that load them."""
-        document, found = self.prepared.program.document, set()
+        found = set()
         for number, access in enumerate(self.prepared.steps.accesses):
             address = interpreter.first_addresses.get(number)
             if access.index in interpreter.run.deciding and address is not None:
                 tensor = self.arguments.tensor(int(address.flat[0]))
-                location = document.operations[access.index].location
+                location = self.prepared.program.location(access.index)
                 found.add((tensor.name if tensor else "a tensor", location.line if location else 0))
         for name, line in sorted(found, key=lambda pair: pair[::-1]):
             yield f"{name} (line {line})" if line else name

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from irscope.languages import llvm
 from irscope.languages.control_flow import LoopTree, find_loops
-from irscope.languages.document import Document, Operation
+from irscope.languages.document import Document, Location, Operation
 from irscope.model.records import frozen
 
 _STATEMENT = re.compile(r"\s*\{?\s*(?:@(!?)([%\w.]+)\s+)?([a-z][\w.:]*)\s*([^;]*)")
@@ -78,8 +79,8 @@ class Parameter(NamedTuple):
 class PtxProgram:
     """A parsed kernel: its instructions, basic blocks, loops, parameters and shared variables.
 
-    `warp` is the threads of a warp, `banks` those of shared memory. If the PTX was made of another text,
-    `source` is the name of that, and `source_lines` are its lines (index from 0) by those of the PTX.
+    `warp` is the threads of a warp, `banks` those of shared memory. If the PTX was made of LLVM IR,
+    `llvm_text` is that, and `llvm_lines` are its lines (index from 0) by those of the PTX.
     """
 
     def __init__(
@@ -87,12 +88,12 @@ class PtxProgram:
         document: Document,
         warp: int = 32,
         banks: int = 32,
-        source: str = "PTX",
-        source_lines: Sequence[int] = (),
+        llvm_text: str = "",
+        llvm_lines: Sequence[int] = (),
     ) -> None:
-        self.document, self.source = document, source
+        self.document, self.source = document, "LLVM IR" if llvm_text else "PTX"
         self.warp, self.banks = warp, banks
-        self._source_lines = source_lines
+        self._llvm, self._llvm_lines = llvm_text, llvm_lines
         self.tree: LoopTree = find_loops(document)
         lines = document.text.split("\n")
         self.instructions: Sequence[Instruction] = [
@@ -103,7 +104,16 @@ class PtxProgram:
     def line(self, operation: int) -> int:
         """Return the line (index from 0) of an instruction in the text that people can read."""
         line = self.document.operations[operation].line
-        return self._source_lines[line] if self._source_lines else line
+        return self._llvm_lines[line] if self._llvm else line
+
+    def location(self, operation: int) -> Location | None:
+        """Return where an instruction comes from in Python."""
+        return self._located.location_at(self.line(operation))
+
+    @cached_property
+    def _located(self) -> Document:
+        """Return the text that has locations, parsed when one is asked for."""
+        return llvm.parse(self._llvm) if self._llvm else self.document
 
     @property
     def known(self) -> bool:

@@ -413,7 +413,7 @@ def _program(text: str, target: Target | None) -> PtxProgram:
         return PtxProgram(parse(text))
     ptx, lines = lowered(text)
     banks = 64 if target.arch == "gfx950" else 32
-    return PtxProgram(parse(ptx), target.warp_size, banks, "LLVM IR", lines)
+    return PtxProgram(parse(ptx), target.warp_size, banks, text, lines)
 
 
 def _kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
