@@ -123,7 +123,7 @@ class LineScrollBar(Styled, ScrollBar):
             console = self.app.console
             # A segment and a line feed per line.
             segments = [*console.render(self.render(), console.options.update_dimensions(*self.size))][::2]
-            strips = {segment: Strip([segment]) for segment in set(segments)}
+            strips = {segment: Strip([segment]).apply_style(self.base) for segment in set(segments)}
             self._lines = [strips[segment] for segment in segments]
         return self._lines[y]
 
