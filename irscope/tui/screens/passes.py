@@ -152,7 +152,6 @@ class PassesScreen(ReadingScreen[None]):
         self._texts = DiffView(id="texts")
         words = "filter: a part of the name, or *pattern*"
         self._filter_bar = FilterBar(words, self._view, self._view.line_count, self._filter)
-        self._hints = KeyHints(id="keys")
 
     def compose(self) -> ComposeResult:
         """Yield the list, the pass, its diff, the filter, the keys."""
@@ -161,7 +160,7 @@ class PassesScreen(ReadingScreen[None]):
         yield self._texts
         yield self._filter_bar
         yield self.search_bar
-        yield self._hints
+        yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
         """List the passes and start to compare them."""
@@ -266,10 +265,6 @@ class PassesScreen(ReadingScreen[None]):
     def in_diff(self) -> bool:
         """Return True if the diff has the focus: `/` searches there, and filters in the list."""
         return isinstance(self.focused, DiffView)
-
-    def on_descendant_focus(self) -> None:
-        """Update the hints: each panel has its own keys."""
-        self._hints.refresh()
 
     @on(LineView.CursorMoved, "#passes")
     def _show_pass(self) -> None:

@@ -41,8 +41,8 @@ _NUMBER = re.compile(r"#?([0-9]{1,9})")
 class Styled(Widget):
     """What draws lines with the styles of its component classes, which are computed once."""
 
-    def __init__(self, *children: Widget, **options: Any) -> None:
-        super().__init__(*children, **options)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
         self._rich_styles: dict[tuple[str, ...], Style] = {}
