@@ -48,7 +48,7 @@ _MOST_DIFFS = 64
 _NOTHING = "nothing"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PassLine:
     """A pass as A and B ran it, None if one did not.
 

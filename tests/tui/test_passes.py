@@ -104,6 +104,16 @@ async def test_a_pass_filter_without_matches_is_not_an_error(scale: IrscopeApp) 
         assert "no pass matches" in drawn(pilot.app.screen.query_one(PassBar))
 
 
+async def test_the_bar_says_that_no_later_pass_changed_the_module(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p", "G", "}")
+        bar = pilot.app.screen.query_one(PassBar)
+        assert drawn(bar).lstrip().startswith("No later pass changed the module.")
+        assert not pilot.app._notifications
+        await press(pilot, "{")
+        assert "No later pass" not in drawn(bar)
+
+
 async def test_the_diff_shows_both_or_a_or_b(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p")

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual.widget import Widget
+
 from irscope.model import UserError, Variant
 from irscope.model.process import keep_from_search
 from irscope.tui.controllers import Controller
 from irscope.tui.controllers.stages import MANY_ROWS
-from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.source_view import LineOutcomesView, counts_text
 from irscope.workspace import LineMarks, PythonSource, SourcePlace
 from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, source_maps
@@ -44,7 +45,7 @@ class SourcePanelController(Controller):
             self._screen.texts.highlight(frozenset(), frozenset())
             self._screen.texts.focus()
 
-    def follow(self, moved: LineView | None = None) -> None:
+    def follow(self, moved: Widget | None = None) -> None:
         """Update the panels after the cursor of `moved` moved, or after anything else changed.
 
         The source follows the texts, or the texts follow the source if that has the focus.

@@ -363,7 +363,7 @@ class CompareScreen(ActionScreen[None]):
 
     def action_filter(self) -> None:
         """Open the filter of the table."""
-        self.filter_bar.open(self.filter_bar.value)
+        self.filter_bar.open()
 
     def toggle_locations(self) -> None:
         """Show or hides source locations."""

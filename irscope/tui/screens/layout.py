@@ -294,7 +294,7 @@ class LayoutScreen(DismissOnce[None]):
 
     def action_filter(self) -> None:
         """Open the filter of the values."""
-        self._filter_bar.open(self._filter_bar.value)
+        self._filter_bar.open()
 
     def _filter(self, words: str) -> None:
         """Go to the next value that matches; Tab and n then go to matching ones only."""
@@ -356,9 +356,7 @@ class LayoutScreen(DismissOnce[None]):
 
     def action_close(self) -> None:
         """Remove the filter; without one, return to the texts."""
-        if self._filter_bar.value:
-            self._filter_bar.drop()
-        else:
+        if not self._filter_bar.drop():
             self.dismiss(None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -27,7 +28,7 @@ from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.line_view import ItemView, LineView, Piece
 from irscope.tui.widgets.search_bar import FilterBar, next_row
-from irscope.workspace import OperandNotes, PassChange, PassLine
+from irscope.workspace import OperandNotes, PassLine
 from irscope.workspace.diff_rows import rows_in_place
 from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B, PassComparison
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 # Below this width the times do not fit.
 _TIMES_FROM = 110
 _DIVERGING = "◆"
+# How many diffs are kept to be shown again.
+_PAGES = 8
 
 
 class PassView(ItemView[PassLine]):
@@ -144,11 +147,11 @@ class PassesScreen(ReadingScreen[None]):
         self._changed_only = True
         self._compared = BOTH if self._passes.paired else IN_A
         self._note = ""
+        self._page = lru_cache(_PAGES)(self._new_page)
         self._bar = PassBar(id="pass-note")
         self._texts = DiffView(id="texts")
         words = "filter: a part of the name, or *pattern*"
         self._filter_bar = FilterBar(words, self._view, self._view.line_count, self._filter)
-        self._hints = KeyHints(id="keys")
 
     def compose(self) -> ComposeResult:
         """Yield the list, the pass, its diff, the filter, the keys."""
@@ -157,7 +160,7 @@ class PassesScreen(ReadingScreen[None]):
         yield self._texts
         yield self._filter_bar
         yield self.search_bar
-        yield self._hints
+        yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
         """List the passes and start to compare them."""
@@ -219,14 +222,15 @@ class PassesScreen(ReadingScreen[None]):
         """Goes to the next or previous pass that changed the module, also with the list hidden."""
         changed = [index for index, line in enumerate(self._view.items) if line.changed]
         row = next_row(changed, self._view.cursor, direction)
-        if row is None:
-            self.notify(f"No {'later' if direction > 0 else 'earlier'} pass changed the module")
-        else:
+        if row is not None:
             self._view.go_to_row(row)
+        elif self._view.current:
+            order = "later" if direction > 0 else "earlier"
+            self._describe(self._view.current, f" No {order} pass changed the module.")
 
     def action_filter(self) -> None:
         """Open the filter bar."""
-        self._filter_bar.open(self._filter_bar.value)
+        self._filter_bar.open()
 
     def _filter(self, _: str) -> None:
         self._list()
@@ -262,10 +266,6 @@ class PassesScreen(ReadingScreen[None]):
         """Return True if the diff has the focus: `/` searches there, and filters in the list."""
         return isinstance(self.focused, DiffView)
 
-    def on_descendant_focus(self) -> None:
-        """Update the hints: each panel has its own keys."""
-        self._hints.refresh()
-
     @on(LineView.CursorMoved, "#passes")
     def _show_pass(self) -> None:
         """Show the pass under the cursor and its diff."""
@@ -276,26 +276,44 @@ class PassesScreen(ReadingScreen[None]):
         self._describe(line)
         self._compare(line)
 
-    def _describe(self, line: PassLine) -> None:
-        """Show which pass this is, what it did, and what such a pass does."""
+    def _describe(self, line: PassLine, note: str = "") -> None:
+        """Show which pass this is, what it did, and what such a pass does, after a note."""
         entry = entry_for(line.step.name)
         name = " ".join(filter(None, (line.step.name, line.options)))
         changed = [pass_line for pass_line in self._passes.lines if pass_line.changed]
         position = f"{changed.index(line) + 1} of {len(changed)}: " if line in changed else ""
         summary = f" {line.summary}." if line.summary else ""
-        labels = [Label(f" {position}{name} ", "name"), Label(summary, "summary")]
+        labels = [Label(note, "note"), Label(f" {position}{name} ", "name"), Label(summary, "summary")]
         labels.append(Label(f"  {entry.text}" if entry else "", "note"))
         self._bar.set_labels(labels)
 
     @work(exclusive=True, group="pass", exit_on_error=False)
     async def _compare(self, line: PassLine, same_pass: bool = False) -> None:
-        page = _page(await self._background.run(self._passes.change, line, self._compared))
+        page = await self._background.run(self._page, line, self._compared)
         self._texts.show(page, self._headings(line), _TOP)
         page = self._texts.page
         if page.runs and same_pass:
             self._go_to_change(page)
         elif page.runs:  # after the bar above got its lines, which take some from the diff
             self.call_after_refresh(self._go_to_change, page)
+
+    def _new_page(self, line: PassLine, compared: str) -> Page:
+        """Return the diff of a pass; without one, the module after it, or why there is none."""
+        change = self._passes.change(line, compared)
+        diff = change.diff
+        if diff is not None:
+            left, right = (PageSide(side.lines, side.language) for side in (diff.left, diff.right))
+            return Page(
+                left,
+                right,
+                rows_in_place(diff),
+                compared=True,
+                layouts=diff.layouts,
+                operands=OperandNotes(diff),
+            )
+        if change.after is not None:
+            return plain_page(PageSide(change.after.lines, change.after.language), None)
+        return plain_page(PageSide([f"{change.step.name}: {change.note}"]), None)
 
     def _go_to_change(self, page: Page) -> None:
         """Move to the first change of a page, unless another one is shown by now."""
@@ -327,20 +345,5 @@ class PassesScreen(ReadingScreen[None]):
         if not self._view.display:
             self._view.display = True
             self._view.focus()
-        elif self._filter_bar.value:
-            self._filter_bar.drop()
-        else:
+        elif not self._filter_bar.drop():
             self.dismiss(None)
-
-
-def _page(change: PassChange) -> Page:
-    """Return the diff; without one, the module after the pass, or why there is none."""
-    diff = change.diff
-    if diff is not None:
-        left, right = (PageSide(side.lines, side.language) for side in (diff.left, diff.right))
-        return Page(
-            left, right, rows_in_place(diff), compared=True, layouts=diff.layouts, operands=OperandNotes(diff)
-        )
-    if change.after is not None:
-        return plain_page(PageSide(change.after.lines, change.after.language), None)
-    return plain_page(PageSide([f"{change.step.name}: {change.note}"]), None)

@@ -112,7 +112,7 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
 
     def action_search(self) -> None:
         """Open the filter."""
-        self.filter_bar.open(self.filter_bar.value)
+        self.filter_bar.open()
 
     def action_match(self, direction: int) -> None:
         """Goes to the next or previous line that the filter shows."""
@@ -120,7 +120,5 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
 
     def action_close(self) -> None:
         """Remove the filter; without one, goes back."""
-        if self.filter_bar.value:
-            self.filter_bar.drop()
-        else:
+        if not self.filter_bar.drop():
             super().action_close()

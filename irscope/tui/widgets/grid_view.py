@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.reactive import var
 from textual.strip import Strip
 
-from irscope.model.text import clipped, display_line
-from irscope.tui.paint import fitted
+from irscope.model.text import display_line
+from irscope.tui.paint import cell, fitted
 from irscope.tui.widgets.bars import WrappedBar
 from irscope.tui.widgets.line_view import Styled
 from irscope.workspace import Grid, GridCell
@@ -127,7 +127,9 @@ class GridView(Styled, can_focus=True):
         for heading, panes in zip(self._headings, self._sides, strict=True):
             line: list[Segment] = []
             if y == 0:
-                line.append(Segment(clipped(display_line(heading), self._width - 1), self.style("title")))
+                line.append(
+                    Segment(cell(display_line(heading), self._width - 1, right=False), self.style("title"))
+                )
             for pane in panes:
                 if 0 <= y - 1 - pane.y < pane.height:
                     line = [*fitted(line, pane.x, self.base), *self._line(pane, y - 1 - pane.y)]

@@ -13,9 +13,9 @@ from textual import events
 from textual.binding import BindingType
 from textual.color import Color
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.reactive import var
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -23,6 +23,7 @@ from irscope.model.text import display_line
 from irscope.tui.bindings import MOVE, KeyGroup
 from irscope.tui.page import searcher
 from irscope.tui.paint import fitted
+from irscope.tui.widgets.search_bar import PanelMessage
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,24 +38,11 @@ Item = TypeVar("Item")
 _NUMBER = re.compile(r"#?([0-9]{1,9})")
 
 
-class PanelMessage(Message):
-    """What a panel tells its screen."""
-
-    def __init__(self, view: LineView) -> None:
-        super().__init__()
-        self.view = view
-
-    @property
-    def control(self) -> LineView:
-        """Return the panel, for the selectors of `on`."""
-        return self.view
-
-
 class Styled(Widget):
     """What draws lines with the styles of its component classes, which are computed once."""
 
-    def __init__(self, *children: Widget, **options: Any) -> None:
-        super().__init__(*children, **options)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
         self._rich_styles: dict[tuple[str, ...], Style] = {}
@@ -77,16 +65,14 @@ class Styled(Widget):
         self._rich_styles.clear()
         self._drawn.clear()
 
-    def refresh(
-        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
-    ) -> Self:
+    def refresh(self, *regions: Region, **options: bool) -> Self:
         """Draw regions again, or everything."""
         for region in regions:
             for y in region.line_range:
                 self._drawn.pop(y, None)
         if not regions:
             self._drawn.clear()
-        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+        return super().refresh(*regions, **options)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of a region, of which only those that were refreshed are drawn.
@@ -124,6 +110,22 @@ class Styled(Widget):
                 color=partial_style.color and whole.color, bgcolor=partial_style.bgcolor and whole.bgcolor
             )
         return self._inks[name]
+
+
+class LineScrollBar(Styled, ScrollBar):
+    """A scroll bar that draws its few different lines; Textual takes 2 ms to draw each of its lines."""
+
+    _lines: Sequence[Strip] = ()
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line, after a refresh of all lines."""
+        if not self._drawn:
+            console = self.app.console
+            # A segment and a line feed per line.
+            segments = [*console.render(self.render(), console.options.update_dimensions(*self.size))][::2]
+            strips = {segment: Strip([segment]).apply_style(self.base) for segment in set(segments)}
+            self._lines = [strips[segment] for segment in segments]
+        return self._lines[y]
 
 
 class LineView(ScrollView, Styled, can_focus=True):
@@ -164,6 +166,15 @@ class LineView(ScrollView, Styled, can_focus=True):
         self._area: tuple[tuple[Size, bool], Size] | None = None
         # The lines on screen, if some take several screen lines: see `_places`.
         self._placed: tuple[tuple[int, int, int], list[_Place]] | None = None
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """Return the scroll bar, which is made when it is first asked for."""
+        if self._vertical_scrollbar is None:
+            self._vertical_scrollbar = LineScrollBar()
+            self._vertical_scrollbar.display = False
+            self.app._start_widget(self, self._vertical_scrollbar)
+        return self._vertical_scrollbar
 
     def line_count(self) -> int:
         """Return the number of lines."""

@@ -26,6 +26,19 @@ _LONGEST_NUMBER = 24
 _DIGITS = frozenset("0123456789")
 
 
+class PanelMessage(Message):
+    """What a panel or a bar tells its screen."""
+
+    def __init__(self, view: Widget) -> None:
+        super().__init__()
+        self.view = view
+
+    @property
+    def control(self) -> Widget:
+        """Return the panel, for the selectors of `on`."""
+        return self.view
+
+
 class TypedNumber:
     """A number that the user types in a panel: `12`, or with `separator` several, `3,5`.
 
@@ -63,24 +76,14 @@ class SearchBar(Input):
         Binding("ctrl+u", "delete_left_all", "clear"),
     ]
 
-    class Canceled(Message):
+    class Canceled(PanelMessage):
         """The user pressed Escape."""
-
-        def __init__(self, bar: SearchBar) -> None:
-            super().__init__()
-            self.bar = bar
-
-        @property
-        def control(self) -> SearchBar:
-            """Return the bar, for the selectors of `on`."""
-            return self.bar
 
     def __init__(self, placeholder: str, *, id: str) -> None:  # noqa: A002  Textual's name
         super().__init__(placeholder=placeholder, compact=True, id=id, select_on_focus=False)
 
-    def open(self, text: str = "") -> None:
-        """Show the bar with `text` and focuses it."""
-        self.value = text
+    def open(self) -> None:
+        """Show the bar and focuses it."""
         self.display = True
         self.focus()
 
@@ -120,10 +123,12 @@ class FilterBar(SearchBar):
         self.drop()
         self._panel.focus()
 
-    def drop(self) -> None:
-        """Hides the bar and shows everything."""
+    def drop(self) -> bool:
+        """Hides the bar and shows everything; False if there is no filter."""
+        filtered = bool(self.value)
         self.value = ""
         self.display = False
+        return filtered
 
 
 class PanelSearch(SearchBar):
@@ -139,7 +144,7 @@ class PanelSearch(SearchBar):
 
     def start(self, panel: LineView) -> None:
         """Open the bar for a panel."""
-        self.panel, self.origin = panel, panel.position
+        self.panel, self.origin, self.value = panel, panel.position, ""
         self.open()
 
     def find(self, words: str | None = None) -> None:
