@@ -16,6 +16,7 @@ from irscope.tui.home_entries import Section, age, folder_entries, recent_entrie
 from irscope.tui.home_visits import Start
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import OVERLAYS_CSS
+from irscope.tui.screens.help import HelpView
 from irscope.tui.screens.home import HomeScreen, HomeView
 from irscope.tui.settings import CaptureState, StateFolder, now
 from irscope.workspace import Workspace
@@ -57,6 +58,30 @@ async def test_lessons_and_samples_are_left_to_the_caller(tmp_path: Path) -> Non
         await press(pilot, "j", "enter")
     assert app.choice is not None
     assert app.choice.lesson == 2
+
+
+async def test_without_captures_the_heading_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = home(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        heading = drawn(view(pilot)).splitlines()[0]
+        assert "irscope KERNEL.py, or irscope run PROGRAM.py" in heading
+        captures.matmul(tmp_path / "matmul.irscope")
+        await press(pilot, "r")
+        assert "kernel" in drawn(view(pilot)).splitlines()[0]
+        assert "KERNEL.py" not in drawn(view(pilot))
+
+
+async def test_help_lists_each_useful_key_once(tmp_path: Path) -> None:
+    app = home(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await press(pilot, "question_mark")
+        page = drawn(app.screen.query_one(HelpView)).partition("In the home screen")[0]
+        assert page.count("^p") == page.count("Most useful here") == 1
 
 
 async def test_the_filter_searches_every_section(tmp_path: Path) -> None:

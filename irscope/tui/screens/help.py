@@ -50,7 +50,8 @@ class HelpView(DocumentView):
         keys = [(g.title, [(show(binding), binding.tooltip) for binding in g.bindings]) for g in groups]
         self._sections = [*keys, ("In every screen", _FROM_TEXTUAL), ("Signs", SIGNS)]
         if keys:
-            keys[0][1].extend(_FROM_TEXTUAL[:2])
+            useful = keys[0][1]
+            useful += [entry for entry in _FROM_TEXTUAL[:2] if entry[0] not in dict(useful)]
         self.filter("")
 
     def filter(self, query: str) -> None:

@@ -148,7 +148,9 @@ class HomeView(ItemView[HomeLine]):
             self.action_choose()
 
     def draw_heading(self, width: int) -> Strip:
-        """Draw the titles of the columns of a capture."""
+        """Draw the titles of the columns of a capture; if there are none, how to make one."""
+        if self._lists.get(Section.HERE) == [] and not self.entries(Section.RECENT):
+            return self.bar("   your own kernel: irscope KERNEL.py, or irscope run PROGRAM.py", width)
         names = ("kernel", "target", "variants", "opened")
         return self.bar(f"   {_row('', names, width)}", width)
 
