@@ -200,7 +200,6 @@ class DaskExecutor:
         self._looked = 0.0  # is the worker, or the scheduler, still there?
         if message.restarted:
             waiting.again += [job, *self._leave(message.address)]
-            self._checks.repeat(message.address)
             return None
         return None if waiting.retry(job) else (job, _lost_outcome(message.reason))
 
@@ -211,7 +210,7 @@ class DaskExecutor:
             return []
         self._looked = now
         present = self._connected.workers()
-        self._checks.start([address for address in present if address not in self._members])
+        self._checks.start(present.keys() - self._members.keys() - self._refused.keys())
         lost: list[Job] = []
         for address in self._members.keys() - present.keys():
             name, jobs = self._members[address].name, self._leave(address)
@@ -246,10 +245,10 @@ class DaskExecutor:
 
     def _join(self, message: Accepted | UnusableWorker) -> None:
         """Take a worker whose check ended."""
-        self._checks.ended()
+        self._checks.ended(message.address)
         name_and_threads = self._connected.workers().get(message.address)
         if name_and_threads is None:
-            return  # it is gone
+            return  # it is gone; if it comes back, it is checked again
         if isinstance(message, UnusableWorker):
             self._refused[message.address] = message.problem
             self._note(message.problem)

@@ -188,7 +188,8 @@ class UnusableWorker:
 class WorkerChecks:
     """The checks of a sweep's workers, each in a thread; `report` takes each result, in any thread.
 
-    `expected` are the versions of this machine. `versions` are those found, by address.
+    `expected` are the versions of this machine. `versions` are those found, by address. `running` has the
+    addresses whose results were not taken yet.
     """
 
     def __init__(
@@ -202,25 +203,19 @@ class WorkerChecks:
         self._client, self._shipment, self._expected = client, shipment, expected
         self._seconds, self._report = seconds, report
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="irscope-check")
-        self._known: set[str] = set()
-        self.running = 0
+        self.running: set[str] = set()
         self.versions: dict[str, Mapping[str, str]] = {}
 
     def start(self, addresses: Iterable[str]) -> None:
-        """Start the checks of workers that were not checked before."""
+        """Start the checks of workers, unless they are running."""
         for address in addresses:
-            if address not in self._known:
-                self._known.add(address)
-                self.running += 1
+            if address not in self.running:
+                self.running.add(address)
                 self._threads.submit(self._check, address)
 
-    def repeat(self, address: str) -> None:
-        """Forgets the check of a worker: another process has its address now."""
-        self._known.discard(address)
-
-    def ended(self) -> None:
-        """Count a result that was taken."""
-        self.running -= 1
+    def ended(self, address: str) -> None:
+        """Take the result of a worker."""
+        self.running.discard(address)
 
     def stop(self) -> None:
         """Start no more checks."""
