@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import queue
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from irscope.compiling.cluster.dask_worker import UnknownSession, compile_here, end_session, prepare_worker
+from irscope.compiling.cluster import cluster
+from irscope.compiling.cluster.dask_worker import (
+    UnknownSession,
+    WorkerChecks,
+    compile_here,
+    end_session,
+    prepare_worker,
+)
+from irscope.compiling.cluster.scheduler import FinishedJob
 from irscope.compiling.cluster.shipment import Shipment, compiler_environment
 from irscope.compiling.job import Outcome
 from irscope.compiling.messages import Plan, SourcesRequest, SweepRequest
@@ -116,3 +127,45 @@ def test_a_process_that_was_not_prepared_says_so(compiled: tuple[Plan, Outcome, 
     """The executor prepares it and submits the job again."""
     with pytest.raises(UnknownSession):
         compile_here("another", compiled[0].jobs[0], 300)
+
+
+class FlickeringScheduler:
+    """A scheduler with one worker, which is missing in the second list that is read."""
+
+    address = "tcp://scheduler"
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.lists: Iterator[bool] = iter([True, False])
+        self.messages: queue.Queue[object] = queue.Queue()
+        self.put = self.messages.put
+
+    def workers(self) -> Mapping[str, tuple[str, int]]:
+        return {"tcp://worker": ("worker", 1)} if next(self.lists, True) else {}
+
+    def submit(self, address: str, job: object, seconds: float) -> int:
+        self.put(FinishedJob(address, 1, self.outcome))
+        return 1
+
+    def wait(self, stop: object, seconds: float) -> Iterator[object]:
+        with suppress(queue.Empty):
+            yield self.messages.get(timeout=seconds)
+
+    def run(self, function: Callable[..., object], *_: object, workers: list[str]) -> dict[str, object]:
+        """What Dask's client returns for the checks of a worker."""
+        return {workers[0]: ("3.11", "1") if function is eval else {"python": "3.11", "irscope": "1"}}
+
+
+def test_a_worker_that_was_not_listed_when_its_check_ended_gets_jobs(
+    compiled: tuple[Plan, Outcome, Shipment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, outcome, shipment = compiled
+    monkeypatch.setattr(cluster, "NO_WORKER_SECONDS", 5.0)
+    scheduler: Any = FlickeringScheduler(outcome)
+    checks = WorkerChecks(scheduler, shipment, {"python": "3.11", "irscope": "1"}, 10, scheduler.put)
+    executor = cluster.DaskExecutor(scheduler, checks, lambda _: None)
+    try:
+        ((_, got),) = executor.run(plan.jobs, 10, lambda _: None)
+    finally:
+        checks.stop()
+    assert got is outcome
