@@ -143,7 +143,7 @@ class TunedFile:
 
     @property
     def name(self) -> str:
-        """Return what tells the file from the others."""
+        """Return the text that identifies the file."""
         return f"{self.device} {self.experts} {self.columns} {self.dtype}"
 
 

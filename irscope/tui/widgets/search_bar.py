@@ -27,7 +27,7 @@ _DIGITS = frozenset("0123456789")
 
 
 class PanelMessage(Message):
-    """What a panel or a bar tells its screen."""
+    """A message from a panel or a bar to its screen."""
 
     def __init__(self, view: Widget) -> None:
         super().__init__()
