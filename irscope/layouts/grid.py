@@ -127,12 +127,10 @@ class GridFrame:
 def with_equal_cells(grid: Grid, other: Grid) -> Grid:
     """Return the grid with the cells that `other` has, too, in the group EQUAL."""
     content = attrgetter("value" if grid.compact else "label")
-    others = {
-        name: dict(zip(other.columns, row, strict=True))
-        for name, row in zip(other.rows, other.cells, strict=True)
-    }
-    # The cells of maps are few objects, each of them many times.
+    others = dict(zip(other.rows, other.cells, strict=True))
+    # The cells and the rows of maps are few objects, each of them many times.
     equal: dict[int, GridCell] = {}
+    lines: dict[tuple[int, int], tuple[GridCell | None, ...]] = {}
 
     def marked(cell: GridCell | None, counterpart: GridCell | None) -> GridCell | None:
         if cell is None or counterpart is None or content(cell) != content(counterpart):
@@ -143,8 +141,12 @@ def with_equal_cells(grid: Grid, other: Grid) -> Grid:
 
     rows = []
     for name, cells in zip(grid.rows, grid.cells, strict=True):
-        counterparts = map(others.get(name, {}).get, grid.columns)
-        rows.append(tuple(map(marked, cells, counterparts)))
+        counterparts = others.get(name, ())
+        key = id(cells), id(counterparts)
+        if key not in lines:
+            columns = dict(zip(other.columns, counterparts, strict=False))
+            lines[key] = tuple(map(marked, cells, map(columns.get, grid.columns)))
+        rows.append(lines[key])
     return replace(grid, cells=tuple(rows))
 
 
