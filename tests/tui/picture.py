@@ -13,7 +13,7 @@ from rich.style import Style
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.app import App
 
-from irscope.tui.widgets.line_view import Styled
+from irscope.tui.widgets.styled import Styled
 
 
 class TextPicture(SingleFileSnapshotExtension):

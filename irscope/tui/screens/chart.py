@@ -24,7 +24,7 @@ from irscope.tui.screens import OPEN_CHART
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
-from irscope.tui.widgets.line_view import Styled
+from irscope.tui.widgets.styled import Styled
 from irscope.workspace import Chart, FactTable, Point
 from irscope.workspace.charts import EACH, axes, chart, chartable_facts
 

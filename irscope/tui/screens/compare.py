@@ -14,7 +14,6 @@ from textual.worker import Worker, WorkerState
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.controllers.bits_column import BitsController
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController, SizeController
 from irscope.tui.controllers.live_updates import GrowthController, LiveController, RecompileController
@@ -23,7 +22,7 @@ from irscope.tui.controllers.record_passes import RecordPassesController
 from irscope.tui.controllers.session import SessionController
 from irscope.tui.controllers.source_panel import LineMarksController, SourcePanelController
 from irscope.tui.controllers.stages import StageController, TimelineController
-from irscope.tui.controllers.variant_panel import VariantPanelController
+from irscope.tui.controllers.variant_panel import BitsController, VariantPanelController
 from irscope.tui.controllers.what_if import EditStageController, WhatIfController
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState

@@ -12,7 +12,7 @@ from irscope.document.bits_content import bits_content, wrapped
 from irscope.document.blocks import Line, Table, title
 from irscope.model import Variant
 from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
-from irscope.tui.controllers.bits_column import problem_numbers
+from irscope.tui.controllers.variant_panel import problem_numbers
 from irscope.tui.screens import OPEN_BITS
 from irscope.tui.screens.documents import DocumentScreen
 from irscope.workspace.problem_sizes import problem_titles

@@ -43,7 +43,7 @@ from irscope.tui.screens import OPEN_TIMELINE
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
-from irscope.tui.widgets.line_view import Styled
+from irscope.tui.widgets.styled import Styled
 from irscope.workspace import StageLine
 from irscope.workspace.timeline_text import lane_sentences
 

@@ -27,7 +27,7 @@ from irscope.model.text import display_line
 from irscope.tui.paint import ELLIPSIS, cell, fitted
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets.diff_view import DiffView
-from irscope.tui.widgets.line_view import Styled
+from irscope.tui.widgets.styled import Styled
 from irscope.workspace import Detail, Workspace
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class StatusLine(Bar):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"position", "summary", "no-match"}
 
     def show_position(
-        self, texts: DiffView, detail: Detail, search: PanelSearch, summary: str, progress: str = ""
+        self, texts: DiffView, detail: Detail, search: PanelSearch, summary: str, progress: str
     ) -> None:
         """Show the cursor's position, the detail, the search, and how the stage differs.
 

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from irscope.model.text import display_line
 from irscope.tui.paint import cell, fitted
 from irscope.tui.widgets.bars import WrappedBar
-from irscope.tui.widgets.line_view import Styled
+from irscope.tui.widgets.styled import Styled
 from irscope.workspace import Grid, GridCell
 
 _GROUPS = 8
@@ -80,7 +80,6 @@ class GridView(Styled, can_focus=True):
         _arrange(self._sides, self._width, self.size.height - 1)
         self._follow()
         self.refresh()
-        self.post_message(self.CellMoved())
 
     def watch_cursor(self) -> None:
         """Scroll to the cursor."""
@@ -124,17 +123,19 @@ class GridView(Styled, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draw a line of the grids."""
         segments: list[Segment] = []
+        width = self._width
         for heading, panes in zip(self._headings, self._sides, strict=True):
             line: list[Segment] = []
             if y == 0:
-                line.append(
-                    Segment(cell(display_line(heading), self._width - 1, right=False), self.style("title"))
-                )
+                title = cell(display_line(heading), width - 1, right=False)
+                line.append(Segment(title, self.style("title")))
+            end = Segment.get_line_length(line)
             for pane in panes:
                 if 0 <= y - 1 - pane.y < pane.height:
-                    line = [*fitted(line, pane.x, self.base), *self._line(pane, y - 1 - pane.y)]
-            segments += fitted(line, self._width, self.base)
-        strip = Strip(segments, self._width * len(self._sides))
+                    line = [*fitted(line, pane.x, self.base, end), *self._line(pane, y - 1 - pane.y)]
+                    end = pane.x + pane.width
+            segments += fitted(line, width, self.base, end)
+        strip = Strip(segments, width * len(self._sides))
         return strip.adjust_cell_length(self.size.width, self.base)
 
     def _line(self, pane: _Pane, y: int) -> list[Segment]:
@@ -154,7 +155,7 @@ class GridView(Styled, can_focus=True):
             line += self._cells(pane, cells[pane.column + 1 :])
         else:
             line += self._cells(pane, cells[pane.left :])
-        return fitted(line, pane.width, self.base)
+        return fitted(line, pane.width, self.base, pane.margin + len(cells[pane.left :]) * pane.size)
 
     def _cells(self, pane: _Pane, cells: Sequence[GridCell | None]) -> Iterator[Segment]:
         """Yield neighbors of one style as one segment."""

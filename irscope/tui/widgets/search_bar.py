@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
 from irscope.model.text import pluralize
+from irscope.tui.widgets.styled import PanelMessage
 
 if TYPE_CHECKING:
     from irscope.tui.widgets.line_view import LineView
@@ -24,19 +24,6 @@ NO_MATCH = "-no-match"
 _PAUSE_SECONDS = 5.0
 _LONGEST_NUMBER = 24
 _DIGITS = frozenset("0123456789")
-
-
-class PanelMessage(Message):
-    """A message from a panel or a bar to its screen."""
-
-    def __init__(self, view: Widget) -> None:
-        super().__init__()
-        self.view = view
-
-    @property
-    def control(self) -> Widget:
-        """Return the panel, for the selectors of `on`."""
-        return self.view
 
 
 class TypedNumber:
