@@ -58,6 +58,8 @@ class InputQueue:
         self._delivered: events.Event | None = None
         self._delivery: asyncio.Task[None] | None = None
         self._holds = 0
+        # True while what a key changed in one panel may still change another: then all is drawn at once.
+        self.is_settling = False
 
     def admits(self, event: events.Event) -> bool:
         """Return True if `event` is to be handled now; otherwise queue it, unless it is no input."""
@@ -106,7 +108,11 @@ class InputQueue:
                 self._delivered = event = self._waiting.popleft()
                 self._app.post_message(event)
                 if not isinstance(event, _PASSING):
-                    await self._effect()
+                    self.is_settling = self.is_empty
+                    try:
+                        await self._effect()
+                    finally:
+                        self._settle()
         finally:
             self._delivery = None
 
@@ -118,6 +124,8 @@ class InputQueue:
             passed = time.monotonic() - start
             if passed > _PATIENCE_SECONDS:
                 return
+            if passed > _SPINNING_SECONDS:
+                self._settle()
             if self._holds and not isinstance(self._app.screen, ModalScreen):
                 # What the dialog needs is prepared in another thread, which gets the processor meanwhile.
                 await asyncio.sleep(_DIALOG_SECONDS)
@@ -125,6 +133,13 @@ class InputQueue:
                 continue
             quiet = 0 if self._is_busy() else quiet + 1
             await asyncio.sleep(0 if passed < _SPINNING_SECONDS else _LOOKING_SECONDS)
+
+    def _settle(self) -> None:
+        """Draw what has changed."""
+        if self.is_settling:
+            self.is_settling = False
+            for screen in self._app.screen_stack:
+                screen.check_idle()
 
     def _is_busy(self) -> bool:
         """Return True if a panel has a message to handle or handles one, or a command is about to run."""
@@ -139,10 +154,13 @@ class InputQueue:
             )
         )
 
-    def _pumps(self) -> list[MessagePump]:
-        """Return what handles messages: also lower screens, which get the answers of dialogs over them."""
+    def _pumps(self) -> Iterator[MessagePump]:
+        """Yield what handles messages: also lower screens, which get the answers of dialogs over them."""
         stack = self._app.screen_stack
-        return [self._app, *stack, *(stack[-1].walk_children() if stack else ())]
+        yield self._app
+        yield from stack
+        if stack:
+            yield from stack[-1].walk_children()
 
 
 def _waits(pump: MessagePump) -> bool:
@@ -182,6 +200,11 @@ class InputApp(App[None]):
 def hold_input(app: App[object]) -> AbstractContextManager[None]:
     """Hold the keys back while no dialog of `app` is open: they are for the dialog that is about to open."""
     return app.input.hold() if isinstance(app, InputApp) else nullcontext()
+
+
+def is_settling(app: App[object]) -> bool:
+    """Return True while the screen waits for all that a key changes."""
+    return isinstance(app, InputApp) and app.input.is_settling
 
 
 _BYTES = 4096

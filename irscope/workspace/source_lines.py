@@ -151,13 +151,12 @@ def source_maps(pair: Comparison, stage: str) -> SourceMaps:
     return SourceMaps(_source_map(pair, pair.a, stage), right)
 
 
-def line_outcomes(pair: Comparison, stages: Iterable[str], place: SourcePlace) -> list[LineOutcome]:
+def line_outcomes(maps: Mapping[str, SourceMaps], place: SourcePlace) -> list[LineOutcome]:
     """Return a Python line's operations in each stage: classes whose numbers differ first, then largest."""
-    return [outcome for stage in stages for outcome in _stage_outcomes(pair, stage, place)]
+    return [outcome for stage in maps for outcome in _stage_outcomes(stage, maps[stage], place)]
 
 
-def _stage_outcomes(pair: Comparison, stage: str, place: SourcePlace) -> list[LineOutcome]:
-    maps = source_maps(pair, stage)
+def _stage_outcomes(stage: str, maps: SourceMaps, place: SourcePlace) -> list[LineOutcome]:
     left, right = (side.counts(place) if side else None for side in (maps.left, maps.right))
     opcodes = {**(left or {}), **(right or {})}
     outcomes = [

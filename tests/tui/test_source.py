@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widget import Widget
 
 from irscope.facts.source.map import SourceMap
 from irscope.languages.language import parse
@@ -117,6 +120,42 @@ async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
         await press(pilot, "S")
         assert highlighted_rows(texts(pilot)) == []
         assert traced.focused is texts(pilot)
+
+
+async def test_a_key_in_the_source_draws_both_panels_at_once(
+    traced: IrscopeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn_widgets: list[set[Widget]] = []
+    refresh = Screen._compositor_refresh
+
+    def record(screen: Screen[object]) -> None:
+        drawn_widgets.append(set(screen._dirty_widgets))
+        refresh(screen)
+
+    async with traced.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "S", "tab")
+        monkeypatch.setattr(Screen, "_compositor_refresh", record)
+        moves = 0
+        for _ in range(8):
+            row = texts(pilot).row
+            drawn_widgets.clear()
+            await press(pilot, "j")
+            if texts(pilot).row != row:
+                moves += 1
+                assert [widgets for widgets in drawn_widgets if source(pilot) in widgets] == drawn_widgets[:1]
+                assert texts(pilot) in drawn_widgets[0]
+        assert moves > 1
+
+
+async def test_a_scroll_bar_that_comes_late_shows_where_the_panel_is(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "3", "G")
+        view = texts(pilot)
+        bar = view.vertical_scrollbar
+        bar.position = 0  # as Textual leaves it if the panel scrolls before its layout
+        bar.post_message(events.Show())
+        await settled(pilot)
+        assert bar.position == view.scroll_y > 0
 
 
 async def test_operations_of_a_line_in_every_stage(traced: IrscopeApp) -> None:

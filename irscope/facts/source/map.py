@@ -115,7 +115,7 @@ class SourceMap:
     def counts(self, place: SourcePlace) -> Counter[str]:
         """Count the operations or instructions of each class that come from `place`."""
         counts = Counter[str]()
-        for opcode, number in Counter(self._opcodes[index] for index in self._at.get(place, ())).items():
+        for opcode, number in Counter(map(self._opcodes.__getitem__, self._at.get(place, ()))).items():
             if opcode != OPAQUE:
                 counts[self._language.instruction_class(opcode)] += number
         return counts

@@ -36,6 +36,10 @@ class SourcePanelController(Controller):
     # The variant, stage and maps that the source on screen was made for.
     _shown: tuple[Variant, str, SourceMaps] | None = None
 
+    def __init__(self, screen: CompareScreen) -> None:
+        super().__init__(screen)
+        self._maps: dict[str, SourceMaps] = {}
+
     def toggle(self) -> None:
         """Show or hides the Python source and what its line became."""
         self._screen.source.display = not self._screen.source.display
@@ -54,7 +58,13 @@ class SourcePanelController(Controller):
         if screen.source.display and not isinstance(screen.focused, LineOutcomesView):
             leader = screen.source_view if screen.focused is screen.source_view else screen.texts
             if moved in (None, leader):
-                screen.run_exclusive(partial(self._trace, leader is screen.source_view), "source")
+                if moved is None:
+                    self._maps = {}
+                stages = dict.fromkeys((screen.stage, *screen.pair.stages))
+                if missing := [stage for stage in stages if stage not in self._maps]:
+                    screen.run_exclusive(partial(self._read_maps, missing, leader), "source")
+                else:  # now, so that both panels are drawn together
+                    self._trace(leader)
 
     def go_to_next(self) -> None:
         """Goes to the next operation that came from the line of Python; wraps around."""
@@ -72,10 +82,18 @@ class SourcePanelController(Controller):
             self._screen.stages.choose(outcome.stage)
             self.follow()
 
-    async def _trace(self, from_source: bool) -> None:
+    async def _read_maps(self, stages: Sequence[str], leader: Widget) -> None:
+        """Read the source maps of stages, that of the stage on screen first."""
+        screen = self._screen
+        for stage in stages:
+            self._maps[stage] = await screen.background.run(source_maps, screen.pair.comparison, stage)
+            if screen.stage in self._maps:  # else another is about to be shown
+                self._trace(leader)
+
+    def _trace(self, leader: Widget) -> None:
         """Highlights the operations from the source's line, or the source of the texts' line."""
         screen = self._screen
-        maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
+        maps, from_source = self._maps[screen.stage], leader is screen.source_view
         if (screen.pair.b, screen.stage, maps) != self._shown:
             self._shown = screen.pair.b, screen.stage, maps
             python = PythonSource.of_variant(screen.pair.b)
@@ -94,7 +112,7 @@ class SourcePanelController(Controller):
             first, row = screen.texts.highlighted_row(), screen.texts.row
             if first is not None and screen.texts.highlighted_row(row - 1) != row:
                 screen.texts.go_to_row(first)
-        await self._list_outcomes(source_place)
+        self._list_outcomes(source_place)
 
     def _places(self, python: PythonSource, maps: SourceMaps) -> tuple[SourcePlace, ...]:
         """Return the places that the line under the texts' cursor came from: B's line, or A's."""
@@ -109,13 +127,13 @@ class SourcePanelController(Controller):
                 return source_places
         return ()
 
-    async def _list_outcomes(self, place: SourcePlace | None) -> None:
-        """List what a line became in each stage."""
+    def _list_outcomes(self, place: SourcePlace | None) -> None:
+        """List what a line became in each stage whose source map is known."""
         screen, heading = self._screen, "No line of this source"
         outcomes: list[LineOutcome] = []
         if place is not None:
-            pair = screen.pair
-            outcomes = await screen.background.run(line_outcomes, pair.comparison, pair.stages, place)
+            stages = filter(self._maps.__contains__, screen.pair.stages)
+            outcomes = line_outcomes({stage: self._maps[stage] for stage in stages}, place)
             heading = f"Nothing came from line {place.line} of {place.file_name}"
             if outcomes:
                 heading = f"py{place.line}: {_totals(outcomes)}  (of {place.file_name})"

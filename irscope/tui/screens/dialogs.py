@@ -22,7 +22,7 @@ from textual.widgets import Input, Label
 
 from irscope.model.text import display_line
 from irscope.tui.bindings import Action, KeyGroup
-from irscope.tui.input_queue import hold_input
+from irscope.tui.input_queue import hold_input, is_settling
 from irscope.tui.widgets.bars import KeyHints
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class ActionScreen(Screen[ScreenResultType]):
         """Keep Textual from applying all styles again that mounting has just applied."""
         event.refresh_styles = event.refresh_styles and self._is_styled
         self._is_styled = True
+
+    def on_idle(self, event: events.Idle) -> None:
+        """Draw once per key, when every panel shows what it changes: a panel can follow another."""
+        if is_settling(self.app):
+            event.prevent_default()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys without a meaning here; disables those of actions that cannot act now."""

@@ -115,14 +115,9 @@ class DiffView(PageView):
 
     def highlight(self, left: frozenset[int], right: frozenset[int]) -> None:
         """Highlights lines (from 0) of A and B."""
-        top = self.scroll_offset.y
-        on_screen = range(top, min(top + self.page_lines, self.line_count()))
-        before = [self._highlight_of(index) for index in on_screen]
         self._highlighted = left, right
         self._known_painter = None
-        for index, was_highlighted in zip(on_screen, before, strict=True):
-            if self._highlight_of(index) != was_highlighted:
-                self.refresh_index(index)
+        self.refresh()
 
     def highlighted_row(self, after: int = -1) -> int | None:
         """Return the first row below row `after` that has a highlighted line; None if there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from irscope.tui.page import LineKind, PageSide, ScreenLayout, line_of, plain_page
@@ -102,7 +102,7 @@ class PageView(LineView):
 
     def change_number(self) -> int:
         """Return the number of changes that start at the cursor or above it."""
-        return bisect_right(self.landmarks(), self.row)
+        return bisect_left(self.page.runs, (self.row + 1,))
 
     def line_of(self, right: bool) -> int | None:
         """Return the line (from 0) of B, or of A, under the cursor; None if it has none."""
