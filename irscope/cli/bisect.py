@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 from irscope.cli import consent, options
 from irscope.model import UserError
 from irscope.model.errors import print_note
-from irscope.model.files import write_output
 
 if TYPE_CHECKING:
     from irscope.jobs.bisect.bisection import Bisection, Bisector
@@ -60,8 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_format(parser, "text", "json", "markdown")
     parser.add_argument("--rows", metavar="N", type=options.count, default=_ROWS, help="lines of a diff (40)")
     options.add_width(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    options.add_file(parser, "write the report to FILE")
 
 
 def _add_axes(parser: argparse.ArgumentParser) -> None:
@@ -95,8 +93,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.jobs.bisect.criteria import criterion_of
     from irscope.jobs.bisect.interruption import interruptible
 
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
+    options.check_workers(args)
     criterion = criterion_of(args.fact, args.check)
     bisector = Bisector(criterion, args.jobs or 2, args.timeout)
     try:
@@ -210,10 +207,7 @@ def _write(args: argparse.Namespace, found: Bisection) -> None:
         width = options.width_of(args) if to_terminal else args.width
         lines = bisect_text(found, args.rows, width, *([options.paint()] if to_terminal else []))
         text = "".join(f"{line}\n" for line in lines)
-    if args.output is None:
-        sys.stdout.write(text)
-        return
-    write_output(args.output, text.encode("utf-8", "replace"), args.force)
+    options.write_text(args, text)
 
 
 @contextmanager

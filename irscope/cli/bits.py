@@ -36,12 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare only these: #3, or any part of a name in irscope list (default: all)",
     )
     options.add_selection(parser)
-    parser.add_argument(
-        "--launch",
-        metavar="LAUNCH",
-        action="append",
-        default=[],
-        help='answer for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
+    options.add_launches(
+        parser, 'answer for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated'
     )
     parser.add_argument(
         "--reference", metavar="VARIANT", help="compare the others with this variant (default: the first)"

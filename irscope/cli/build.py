@@ -101,10 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="an option of the compiler: num_warps=8, maxnreg=128",
     )
-    alone.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="the capture (default: NAME.irscope)"
-    )
-    alone.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    options.add_file(alone, "the capture (default: NAME.irscope)")
     options.add_format(parser, "text", "json")
     options.add_width(parser)
 

@@ -41,12 +41,8 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="which configs these devices can launch, and how fast they are by estimate: A100,L4, or all",
     )
-    group.add_argument(
-        "--launch",
-        metavar="LAUNCH",
-        action="append",
-        default=[],
-        help='estimate this launch: "grid=(cdiv(M, BLOCK_M),), M=4096" (default: the recorded ones)',
+    options.add_launches(
+        group, 'estimate this launch: "grid=(cdiv(M, BLOCK_M),), M=4096" (default: the recorded ones)'
     )
     add_compiling(group)
 
@@ -99,8 +95,7 @@ def compiled_for(args: argparse.Namespace, capture: Path, targets: Sequence[Targ
     from irscope.jobs.versions.requests import captured_request, left_out
     from irscope.workspace.trust import untrusted_files
 
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
+    options.check_workers(args)
     request = captured_request(capture, args.kernel, [], passes=False)
     require_consent(args, capture, list(untrusted_files(request.files)))
     for line in left_out(capture, request, args.kernel):

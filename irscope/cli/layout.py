@@ -12,16 +12,12 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.model.files import write_output
-from irscope.model.text import encoded
 from irscope.workspace import (
     ColorBy,
     DrawingOptions,
@@ -78,8 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_format(parser, "text", "svg", "json")
     options.add_width(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE; NAME.svg as SVG")
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    options.add_file(parser, "write to FILE; NAME.svg as SVG")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -97,10 +92,7 @@ def run(args: argparse.Namespace) -> int:
         pair = workspace.compare(sides[0].variant, sides[-1].variant)
         comparison = None if pair.single else LayoutComparison(pair, args.stage != _STAGES[0])
         text = _text(args, sides, written_layouts, comparison)
-    if args.output is None:
-        sys.stdout.write(text)
-    else:
-        write_output(args.output, encoded(text), args.force)
+    options.write_text(args, text)
     return 0
 
 

@@ -43,10 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="launch reported kernels on this GPU, under compute-sanitizer and Triton's sanitizers",
     )
     parser.add_argument("--ignore", metavar="RULES", action="append", help="all except these")
-    parser.add_argument(
-        "--launch", metavar="LAUNCH", action="append", default=[],
-        help="execute this launch of a capture's kernels instead of the recorded ones; M=1..8192: some M"
-    )  # fmt: skip
+    options.add_launches(
+        parser, "execute this launch of a capture's kernels instead of the recorded ones; M=1..8192: some M"
+    )
     options.add_ci_format(parser, "text", "json")
     consent.add_trust(parser)
 

@@ -22,10 +22,7 @@ SUMMARY = "merge captures, for example of the ranks of a run"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the captures and the merged one."""
     parser.add_argument("captures", metavar="CAPTURE", type=Path, nargs="+", help="the captures to merge")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, required=True, help="the capture to write"
-    )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    options.add_file(parser, "the capture to write", required=True)
 
 
 def run(args: argparse.Namespace) -> int:

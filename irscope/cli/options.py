@@ -134,15 +134,14 @@ def add_variant(parser: argparse.ArgumentParser, name: str, metavar: str) -> Non
     parser.add_argument(name, metavar=metavar, help="#3, or any part of its name in irscope list")
 
 
+def add_launches(parser: Arguments, what: str) -> None:
+    """Declare --launch, which can be repeated. `what` describes LAUNCH."""
+    parser.add_argument("--launch", metavar="LAUNCH", action="append", default=[], help=what)
+
+
 def add_pair_launch(parser: argparse.ArgumentParser) -> None:
     """Declare --launch of a command that compares two variants."""
-    parser.add_argument(
-        "--launch",
-        metavar="LAUNCH",
-        action="append",
-        default=[],
-        help='compare for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
-    )
+    add_launches(parser, 'compare for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated')
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -346,6 +345,23 @@ def add_output(parser: Arguments, default: str) -> None:
     existing.add_argument("--resume", action="store_true", help="add to FILE what it does not have yet")
 
 
+def add_file(parser: Arguments, what: str, required: bool = False) -> None:
+    """-o and --force. `what` describes FILE."""
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=required, help=what)
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+
+
+def write_text(args: argparse.Namespace, text: str) -> None:
+    """Write to FILE, or to stdout. Raises UserError if FILE cannot be written."""
+    if args.output is None:
+        sys.stdout.write(text)
+        return
+    from irscope.model.files import write_output
+    from irscope.model.text import encoded
+
+    write_output(args.output, encoded(text), args.force)
+
+
 def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
     """Create the capture, or resumes it. Raises UserError if it exists without --force or --resume."""
     from irscope.workspace import CaptureWriter
@@ -388,8 +404,7 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     from irscope.cli import written_options
     from irscope.model.errors import print_note
 
-    check_positive(args, "-j")
-    check_timeout(args)
+    check_workers(args)
     file_name, _, name = kernel.partition("::")
     file = _kernel_file(file_name)
     check_output(args, file)
@@ -404,8 +419,7 @@ def folder_requests(args: argparse.Namespace, folder: Path) -> list[SweepRequest
     from irscope.compiling.folder import folder_kernels
     from irscope.model import UserError
 
-    check_positive(args, "-j")
-    check_timeout(args)
+    check_workers(args)
     if not args.guess:
         raise UserError(f"{folder} is a folder: add --guess, which compiles every kernel in its files")
     return [_request(args, file, kernel) for file, kernel in folder_kernels(folder)]
@@ -458,6 +472,12 @@ def check_positive(args: argparse.Namespace, *options: str) -> None:
         number = getattr(args, "jobs" if option == "-j" else option.strip("-").replace("-", "_"))
         if number is not None and number < 1:
             raise UserError(f"{option} must be at least 1")
+
+
+def check_workers(args: argparse.Namespace, *options: str) -> None:
+    """Check -j, --timeout, and that these options are at least 1. Raises UserError."""
+    check_positive(args, "-j", *options)
+    check_timeout(args)
 
 
 def check_timeout(args: argparse.Namespace) -> None:

@@ -42,13 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"configs worth measuring per launch: 8, or 10%% of them (default: {_TOP}%, JSON: all)",
     )
-    parser.add_argument(
-        "--launch",
-        metavar="LAUNCH",
-        action="append",
-        default=[],
-        help='pick for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
-    )
+    options.add_launches(parser, 'pick for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated')
     parser.add_argument(
         "--same-bits-as",
         metavar="VARIANT",

@@ -137,8 +137,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
     from irscope.compiling.messages import DEFAULT_CONFIGS, RunOptions
     from irscope.recording.launch_records import MIB
 
-    options.check_positive(args, "-j", "--max-variants", "--configs")
-    options.check_timeout(args)
+    options.check_workers(args, "--max-variants", "--configs")
     target = options.target(args.target) if args.target else None
     sweep = dict(map(_sweep, args.sweep))
     assumed = dict(map(_assumption, args.assume))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
@@ -30,10 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument("--stage", default="ttgir", help="default: ttgir")
     parser.add_argument("--no-loc", action="store_true", help="omit source locations")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write the stage to FILE, byte for byte"
-    )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    options.add_file(parser, "write the stage to FILE, byte for byte")
 
 
 def run(args: argparse.Namespace) -> int:

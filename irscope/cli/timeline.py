@@ -10,15 +10,11 @@ example: irscope timeline matmul.irscope num_stages=2 num_stages=4
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError, Variant
-from irscope.model.files import write_output
 from irscope.model.kernel_timeline import KernelTimeline
-from irscope.model.text import encoded
 from irscope.workspace import Workspace
 
 NAME = "timeline"
@@ -49,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=options.columns,
         help=f"fit this width (default: the terminal's; {_COLUMNS} in a pipe)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE; NAME.svg as SVG")
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    options.add_file(parser, "write to FILE; NAME.svg as SVG")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,10 +57,7 @@ def run(args: argparse.Namespace) -> int:
         variants = [workspace.variant(name) for name in (args.variant, args.other) if name]
         timelines = [workspace.kernel_timeline(variant, args.iterations) for variant in variants]
         text = _text(args, workspace, variants, timelines)
-    if args.output is None:
-        sys.stdout.write(text)
-    else:
-        write_output(args.output, encoded(text), args.force)
+    options.write_text(args, text)
     return 0
 
 

@@ -84,8 +84,7 @@ def _compile(args: argparse.Namespace) -> int:
     from irscope.jobs.trends.recording import Recording, record
     from irscope.jobs.trends.trends import read_history
 
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
+    options.check_workers(args)
     targets = tuple(dict.fromkeys(map(options.target, args.target)))
     kernels = for_targets(read_launches(args.launches), targets)
     if not args.repository.is_dir():

@@ -61,12 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="versions of ptxas (12.9, 13.3.33), paths, or own: that of each Triton (default: own)",
     )
-    parser.add_argument(
-        "--launch",
-        metavar="LAUNCH",
-        action="append",
-        default=[],
-        help="a launch as in irscope bits: say which versions change its bits (default: those recorded)",
+    options.add_launches(
+        parser, "a launch as in irscope bits: say which versions change its bits (default: those recorded)"
     )
     parser.add_argument("--guess", action="store_true", help="guess missing types and constexprs of a KERNEL")
     parser.add_argument("--kernel", metavar="GLOB", help="of a CAPTURE, only kernels matching GLOB")
@@ -124,8 +120,7 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     from irscope.workspace import MergedCapture
     from irscope.workspace.trust import untrusted_files
 
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
+    options.check_workers(args)
     options.check_output(args, capture)
     if kernel_options := [
         f"--{name}" for name in ("signature", "config", "const", "guess") if getattr(args, name)

@@ -77,8 +77,7 @@ def warm_options(args: argparse.Namespace) -> WarmOptions:
     from irscope.jobs.warm.launch_plans import WarmOptions
     from irscope.jobs.warm.pins import merged, pins_for, read_pins
 
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
+    options.check_workers(args)
     device, usual = _device(args.device) if args.device else (None, None)
     named: str | None = args.target or usual
     target = options.target(named) if named else None
