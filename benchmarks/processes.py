@@ -65,3 +65,12 @@ def run(
 def peak_megabytes() -> float:
     """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _RSS_UNITS_PER_MEGABYTE
+
+
+def compile_file(source: Path, target: str, signature: str, jobs: int, path: Path) -> None:
+    """Write a capture of all configs of a file's kernel; configs that do not compile are in it, too."""
+    part = path.with_suffix(".part.irscope")
+    part.unlink(missing_ok=True)
+    options = ["--target", target, "--signature", signature, "-j", str(jobs), "-o", str(part)]
+    subprocess.run([*IRSCOPE, "compile", source, *options], check=False, stdout=sys.stderr)
+    part.rename(path)

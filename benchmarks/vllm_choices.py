@@ -21,7 +21,6 @@ import hashlib
 import importlib.util
 import math
 import random
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
+from benchmarks.processes import compile_file
 from irscope.estimating.constants import DEVICES, DeviceRates
 from irscope.model import UserError
 from irscope.model.integer_values import made_integers
@@ -213,25 +213,7 @@ def capture(folder: Path, target: str, dtype: str, configs: Sequence[Values], jo
     path, source = folder / f"{name}.irscope", folder / f"{name}.py"
     if not path.exists():
         source.write_text(text)
-        part = folder / f"{name}.part.irscope"
-        part.unlink(missing_ok=True)
-        command = [
-            sys.executable,
-            "-m",
-            "irscope",
-            "compile",
-            str(source),
-            "--target",
-            target,
-            "-j",
-            str(jobs),
-        ]
-        subprocess.run(
-            [*command, "--signature", SIGNATURES[dtype] + REST, "-o", str(part)],
-            check=False,
-            stdout=sys.stderr,
-        )
-        part.rename(path)
+        compile_file(source, target, SIGNATURES[dtype] + REST, jobs, path)
     return path
 
 

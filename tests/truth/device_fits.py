@@ -15,13 +15,13 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import subprocess
 import sys
 from collections import Counter
 from functools import partial
 from itertools import product
 from pathlib import Path
 
+from benchmarks.processes import compile_file
 from irscope.estimating.constants import DEVICES
 from irscope.estimating.ranking import why_not_launchable
 from irscope.model import Variant
@@ -112,21 +112,7 @@ def compiled(folder: Path, target: str, configs: int, jobs: int) -> Path:
         )
         source = folder / "matmul_of_many_configs.py"
         source.write_text(text)
-        part = folder / f"{path.stem}.part.irscope"
-        part.unlink(missing_ok=True)
-        command = [
-            sys.executable,
-            "-m",
-            "irscope",
-            "compile",
-            str(source),
-            "--target",
-            target,
-            "-j",
-            str(jobs),
-        ]
-        subprocess.run([*command, "--signature", SIGNATURE, "-o", str(part)], check=False, stdout=sys.stderr)
-        part.rename(path)
+        compile_file(source, target, SIGNATURE, jobs, path)
     return path
 
 
