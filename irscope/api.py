@@ -268,17 +268,15 @@ def compile(  # noqa: A001 - it is irscope.compile
     Raises UserError if an argument does not fit the kernel, `path` exists (unless `force`), the cluster
     cannot be used, or no variant compiled. A variant that failed is in the capture, with its failure.
     """
-    from irscope.recording.in_process import compile_kernel
+    from irscope.recording.in_process import compile_kernel, compile_on_cluster, kernel_request
 
     names = [target] if isinstance(target, str) else target
     targets = tuple(map(requested_target, names))
-    given = kernel, Path(path), signature, config or {}, const or {}, targets
+    found_kernel, request = kernel_request(kernel, signature, config or {}, const or {}, targets)
     if cluster is None:
-        result = compile_kernel(*given, jobs, timeout, force)
+        result = compile_kernel(found_kernel, request, Path(path), jobs, timeout, force)
     else:
-        from irscope.recording.in_process import compile_on_cluster
-
-        result = compile_on_cluster(*given, timeout, force, cluster)
+        result = compile_on_cluster(found_kernel, request, Path(path), timeout, force, cluster)
     for note in result.notes:
         warnings.warn(f"irscope: {note}", stacklevel=2)
     if result.first_failure is not None and not result.compiled:

@@ -45,8 +45,8 @@ class Executor(Protocol):
         jobs: Sequence[Job],
         seconds: float,
         on_start: Callable[[Job], None],
-        on_stage: OnStage = lambda *_: None,
-        stop: Stop | None = None,
+        on_stage: OnStage,
+        stop: Stop,
     ) -> Iterator[tuple[Job, Outcome]]:
         """Compiles the jobs and yields each once, with its outcome, as it is done; see `pool.run_jobs`.
 
@@ -88,8 +88,8 @@ class LocalExecutor:
         jobs: Sequence[Job],
         seconds: float,
         on_start: Callable[[Job], None],
-        on_stage: OnStage = lambda *_: None,
-        stop: Stop | None = None,
+        on_stage: OnStage,
+        stop: Stop,
     ) -> Iterator[tuple[Job, Outcome]]:
         """See Executor."""
         missing = min(len(jobs), self._most) - len(self._workers)

@@ -398,7 +398,7 @@ def run_jobs(
     jobs: Sequence[Job],
     workers: list[Worker],
     seconds: float,
-    on_start: Callable[[Job], None],
+    on_start: Callable[[Job], None] = lambda _: None,
     on_stage: OnStage = lambda *_: None,
     stop: Stop | None = None,
 ) -> Iterator[tuple[Job, Outcome]]:

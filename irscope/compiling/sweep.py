@@ -145,8 +145,8 @@ def planned_each(
 def planned_requests(
     requests: Sequence[SweepRequest],
     processes: int | None,
-    seconds: float = IMPORT_SECONDS,
-    baseline: Baseline | None = None,
+    seconds: float,
+    baseline: Baseline | None,
 ) -> Iterator[tuple[Iterator[Plan | UserError], Executor]]:
     """Yield the plan of each request, whose files may differ, and the executor; see `planned_each`."""
     with _workers(processes, None, baseline) as workers:
@@ -300,7 +300,7 @@ def compile_rest(
     writer: CaptureWriter,
     seconds: float,
     report: Report,
-    until: float | None = None,
+    until: float | None,
 ) -> Progress:
     """Compiles every job of a sweep that the capture lacks; `seconds` is the time limit per job.
 
@@ -314,7 +314,7 @@ def compile_rest(
         report(progress, None)
 
     with stop_at(until) as stop, stop_at_interrupt(stop) as interrupted:
-        run = compile_sweep(sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None)
+        run = compile_sweep(sweep, executor, writer, seconds, stop, on_start, partial=until is not None)
         try:
             for job, new in run:
                 progress.running.remove(job)
@@ -336,9 +336,9 @@ def compile_sweep(
     workers: Executor | list[Worker],
     writer: CaptureWriter,
     seconds: float,
-    on_start: Callable[[Job], None],
+    stop: Stop,
+    on_start: Callable[[Job], None] = lambda _: None,
     on_stage: OnStage = lambda *_: None,
-    stop: Stop | None = None,
     partial: bool = False,
 ) -> Iterator[tuple[Job, NewVariant]]:
     """Compiles the missing jobs of a sweep and yields each variant once it is written; see `Executor.run`.

@@ -104,7 +104,7 @@ class LiveSweep:
         publish(Planned(sweep.kernel, tuple(variants.values()), sweep.plan.notes))
         self.left = len(variants)
         try:
-            for job, new in compile_sweep(sweep, workers, writer, self._seconds, started, made, stop):
+            for job, new in compile_sweep(sweep, workers, writer, self._seconds, stop, started, made):
                 self.left -= 1
                 self.compiled += new.failure is None
                 self.failed += new.failure is not None

@@ -323,7 +323,7 @@ class WhatIfCompiler:
         plan = workers[0].ask(_request(request, {}, passes=True), IMPORT_SECONDS, self._stop)
         _check_same(plan, request)
         job = plan.jobs[0]
-        ((_, outcome),) = run_jobs([job], workers, self._seconds, lambda _: None, stop=self._stop)
+        ((_, outcome),) = run_jobs([job], workers, self._seconds, stop=self._stop)
         new = outcome.added_to(unfinished_variant(job))
         if new.failure is not None and (variant.failure is None or not new.passes):
             raise UserError(f"#{variant.id} with passes: {new.failure.summary}")

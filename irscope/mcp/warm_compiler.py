@@ -141,9 +141,7 @@ class Compiler:
             timer.start()
             begun = time.monotonic()
             try:
-                run = compile_sweep(
-                    sweep, self._workers, writer, self.limits.seconds, lambda _: None, stop=stop
-                )
+                run = compile_sweep(sweep, self._workers, writer, self.limits.seconds, stop)
                 for job, _ in run:
                     done[job] = sweep.ids[job]
             except Stopped:

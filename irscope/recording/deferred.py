@@ -189,7 +189,7 @@ def compile_forked(
     count = min(processes or available_cores(), len(jobs))
     workers = [Worker(partial(fork, serve=partial(_serve, by_number))) for _ in range(count)]
     try:
-        for job, outcome in run_jobs(jobs, workers, seconds, lambda _: None):
+        for job, outcome in run_jobs(jobs, workers, seconds):
             if isinstance(job, RecordedJob):
                 yield by_number[job.number], outcome
     finally:
@@ -272,7 +272,8 @@ def _serve(compilations: Mapping[int, RecordedCompilation], pipe: Connection) ->
     """Compiles job after job until the parent closes the pipe."""
     from triton import knobs
 
-    from irscope.compiling.toolchain.compiler import StageMemory, compile_source
+    from irscope.compiling.toolchain.compiler import StageMemory, compile_stages
+    from irscope.compiling.toolchain.triton_cache import cache_key
     from irscope.compiling.worker import prepare, serve
 
     prepare()
@@ -285,9 +286,9 @@ def _serve(compilations: Mapping[int, RecordedCompilation], pipe: Connection) ->
         recorded = compilations[job.number]
         memory.begin(job.file, job.kernel, job.target, job.group)
         with environment_set(recorded.variant.cache_key):
-            compile_source(
-                recorded.source, recorded.options, recorded.target, memory, emit, passes=job.passes
-            )
+            source, options, target = recorded.source, recorded.options, recorded.target
+            emit(Outcome(cache_key=cache_key(source, target, options)))
+            compile_stages(source, options, target, memory, emit, passes=job.passes)
         send(pipe, JobDone())
 
     with pipe:

@@ -97,12 +97,9 @@ class CompileResult:
 
 
 def compile_kernel(
-    kernel: Any,
+    found_kernel: FoundKernel,
+    request: SweepRequest,
     path: Path,
-    signature: str | None,
-    config: Mapping[str, Any],
-    const: Mapping[str, Any],
-    targets: tuple[Target, ...],
     processes: int | None,
     seconds: float,
     force: bool,
@@ -112,7 +109,6 @@ def compile_kernel(
     Raises UserError if the request does not fit the kernel or `path` exists (unless `force`). Variants
     that fail are counted in the result.
     """
-    found_kernel, request = _request(kernel, signature, config, const, targets)
     plan = plan_for(found_kernel, request)
     failures: dict[int, Failure] = {}
     reused = 0
@@ -147,22 +143,13 @@ def _compilation(found: FoundKernel, number: int, job: Job) -> RecordedCompilati
 
 
 def compile_on_cluster(
-    kernel: Any,
-    path: Path,
-    signature: str | None,
-    config: Mapping[str, Any],
-    const: Mapping[str, Any],
-    targets: tuple[Target, ...],
-    seconds: float,
-    force: bool,
-    cluster: Any,
+    found_kernel: FoundKernel, request: SweepRequest, path: Path, seconds: float, force: bool, cluster: Any
 ) -> CompileResult:
     """Compiles a `@triton.jit` function as `irscope compile --cluster` does.
 
     Raises UserError if the request does not fit the kernel, the kernel is not in a file that can be imported,
     `path` exists (unless `force`), or the cluster cannot be used.
     """
-    found_kernel, request = _request(kernel, signature, config, const, targets)
     function = found_kernel.function.fn
     if not request.file.is_file() or "<locals>" in function.__qualname__:
         raise UserError(
@@ -186,7 +173,7 @@ def compile_on_cluster(
     return CompileResult(progress.done - progress.failed, progress.failed, reused, first, plan.notes)
 
 
-def _request(
+def kernel_request(
     kernel: Any,
     signature: str | None,
     config: Mapping[str, Any],

@@ -118,7 +118,7 @@ def _argument(name: str) -> TableColumn:
     return _per_variant(name, text)
 
 
-def shown_columns(section: TableSection, constants: bool = False) -> list[int]:
+def shown_columns(section: TableSection, constants: bool) -> list[int]:
     """Return the places of the columns to show: those that vary, and constant ones if `constants`.
 
     The state is shown if some variants have equal machine code; problems have their own text in

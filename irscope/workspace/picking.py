@@ -59,7 +59,7 @@ class Calibration:
 
 
 def calibrate_captures(
-    paths: Sequence[Path], output: Path | None = None, device: str | None = None, force: bool = False
+    paths: Sequence[Path], output: Path | None, device: str | None, force: bool
 ) -> Calibration:
     """Fit the constants of a device to the times in captures, and write them.
 

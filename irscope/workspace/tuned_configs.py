@@ -204,7 +204,7 @@ def exported_picks(
     kernel: str | None,
     written: Sequence[LaunchExpression | None],
     top: str | None,
-    report: Report = lambda done, total: None,
+    report: Report,
 ) -> Export:
     """Rank the configs for each launch of `written_launches`.
 

@@ -24,7 +24,7 @@ from irscope.compiling.cluster.scheduler import FinishedJob
 from irscope.compiling.cluster.shipment import Shipment, compiler_environment
 from irscope.compiling.job import Outcome
 from irscope.compiling.messages import Plan, SourcesRequest, SweepRequest
-from irscope.compiling.pool import Worker, run_jobs
+from irscope.compiling.pool import Stop, Worker, run_jobs
 from irscope.model import UserError
 from irscope.targets import parse_target
 
@@ -165,7 +165,7 @@ def test_a_worker_that_was_not_listed_when_its_check_ended_gets_jobs(
     checks = WorkerChecks(scheduler, shipment, {"python": "3.11", "irscope": "1"}, 10, scheduler.put)
     executor = cluster.DaskExecutor(scheduler, checks, lambda _: None)
     try:
-        ((_, got),) = executor.run(plan.jobs, 10, lambda _: None)
+        ((_, got),) = executor.run(plan.jobs, 10, lambda _: None, lambda *_: None, Stop())
     finally:
         checks.stop()
     assert got is outcome

@@ -13,7 +13,7 @@ import irscope
 from irscope.compiling.job import Outcome
 from irscope.compiling.standalone.source_text import GeneratedTexts
 from irscope.compiling.toolchain import allocation
-from irscope.compiling.toolchain.compiler import StageMemory, compile_source
+from irscope.compiling.toolchain.compiler import StageMemory, compile_stages
 from irscope.jobs.prune import pruning_result
 from irscope.jobs.prune.candidate_worker import allocation_of
 from irscope.jobs.prune.candidates import CANNOT_LAUNCH, DUPLICATE, Drop, call_with, candidates_of
@@ -75,7 +75,7 @@ def test_allocates_what_the_full_compilation_does(h100: Any, config: triton.Conf
     job = pickle.loads(pickle.dumps(candidate.job(0, GeneratedTexts(), None, full=False)))
     found = allocation_of(job.text, candidate.options, candidate.gpu)
     outcome = Outcome()
-    compile_source(candidate.source, candidate.options, candidate.gpu, StageMemory(), outcome.add)
+    compile_stages(candidate.source, candidate.options, candidate.gpu, StageMemory(), outcome.add)
     assert (found.shared, found.warps) == (outcome.metadata["shared"], outcome.metadata["num_warps"])
 
 

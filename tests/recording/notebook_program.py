@@ -9,7 +9,7 @@ import triton.language as tl
 
 import irscope
 from irscope.model import UserError
-from irscope.recording.in_process import compile_kernel
+from irscope.recording.in_process import compile_kernel, kernel_request
 from irscope.store import CaptureReader
 from irscope.targets import parse_target
 
@@ -56,9 +56,8 @@ def picky(x, BLOCK: tl.constexpr):
 
 
 for name in ("first.irscope", "again.irscope"):
-    result = compile_kernel(
-        picky, Path(name), "*fp32", {"BLOCK": [16, 32]}, {}, (parse_target("cuda:90"),), 1, 60.0, force=False
-    )
+    picked, request = kernel_request(picky, "*fp32", {"BLOCK": [16, 32]}, {}, (parse_target("cuda:90"),))
+    result = compile_kernel(picked, request, Path(name), 1, 60.0, force=False)
     print(result.compiled, result.failed, result.reused, result.first_failure.summary)
 for signature, config in ((None, {"BLOCK": 16}), ("*fp33", {"BLOCK": 16}), ("*fp32", {"BLOK": 16})):
     try:

@@ -157,11 +157,11 @@ class DaskExecutor:
         jobs: Sequence[Job],
         seconds: float,
         on_start: Callable[[Job], None],
-        on_stage: OnStage = lambda *_: None,
-        stop: Stop | None = None,
+        on_stage: OnStage,
+        stop: Stop,
     ) -> Iterator[tuple[Job, Outcome]]:
         """See Executor; `on_stage` is not called, because a job arrives as a whole."""
-        stop, waiting, left = stop or Stop(), _Waiting(jobs), len(jobs)
+        waiting, left = _Waiting(jobs), len(jobs)
         while left:
             waiting.again += self._look()
             self._give(waiting, seconds, on_start)

@@ -123,7 +123,7 @@ def compile_here(name: str, job: Job, seconds: float) -> Outcome:
         session.busy.add(stop)
         workers = [session.take(job.group)]
     try:
-        ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None, stop=stop)
+        ((_, outcome),) = run_jobs([job], workers, seconds, stop=stop)
     except BaseException:
         workers[0].stop()
         raise

@@ -87,9 +87,9 @@ def build_file(
     target: Target | None,
     options: Mapping[str, Value],
     passes: PassEdits,
-    python: Path | None = None,
-    ptxas: Path | None = None,
-    seconds: float = 600.0,
+    python: Path | None,
+    ptxas: Path | None,
+    seconds: float,
 ) -> BuiltFile:
     """Build everything below a stage file. Raises UserError, RebuildError."""
     stage, text = stage_of(path), read_stage(path)
@@ -173,7 +173,7 @@ class BuiltVariant:
 
 
 def build_variant(
-    original: Variant, read: ReadStage, request: EditRequest, taken: Collection[str] = ()
+    original: Variant, read: ReadStage, request: EditRequest, taken: Collection[str]
 ) -> BuiltVariant:
     """Build the variant of an edit; `taken` are names of other edits.
 

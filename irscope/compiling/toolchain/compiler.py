@@ -76,9 +76,11 @@ def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
     for stage, text in kernel.source_stages.items():
         emit(Outcome({stage: text.encode("utf-8", "replace")}))
     source, options = source_of(kernel, job)
-    emit(Outcome(attachments=dict(standalone(source, options, gpu_target(job.target)))))
+    target = gpu_target(job.target)
+    emit(Outcome(attachments=dict(standalone(source, options, target))))
     memory.begin(job.file, job.kernel, job.target, job.group)
-    compile_source(source, options, gpu_target(job.target), memory, emit, job.reasons, job.passes)
+    emit(Outcome(cache_key=cache_key(source, target, options)))
+    compile_stages(source, options, target, memory, emit, job.reasons, job.passes)
 
 
 def source_of(found: FoundKernel, job: Job) -> tuple[Any, Any]:
@@ -101,23 +103,6 @@ def source_class(function: Any) -> Any:
     return ASTSource
 
 
-def compile_source(
-    source: Any,
-    options: Any,
-    target: Any,
-    memory: StageMemory,
-    emit: Emit,
-    reasons: bool = False,
-    passes: bool = False,
-) -> None:
-    """Compiles an ASTSource with a backend's parsed options.
-
-    `target` is Triton's. Raises whatever Triton raises.
-    """
-    emit(Outcome(cache_key=cache_key(source, target, options)))
-    compile_stages(source, options, target, memory, emit, reasons, passes)
-
-
 def compile_stages(
     source: Any,
     options: Any,
@@ -127,7 +112,10 @@ def compile_stages(
     reasons: bool = False,
     passes: bool = False,
 ) -> None:
-    """Compiles a source as `compile_source` does, without the components of its cache key."""
+    """Compile a source with a backend's parsed options; `target` is Triton's.
+
+    Raises whatever Triton raises.
+    """
     import triton
 
     watch = _StageWatch(memory, emit, backend_named(target.backend).log_stage, reasons, passes)

@@ -282,7 +282,7 @@ def _compile(side: Environment, subject: Subject, seconds: float, path: Path) ->
     with started_workers(1, side.spawner()) as workers:
         plan = workers[0].ask(subject.request(), seconds)
         job = plan.jobs[0]
-        ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None)
+        ((_, outcome),) = run_jobs([job], workers, seconds)
     if outcome.failure is not None and outcome.failure.kind == "timeout":
         raise UserError(f"{subject.kernel}: {outcome.failure.summary} (--timeout)")
     from irscope.compiling.sweep import unfinished_variant

@@ -42,7 +42,7 @@ class WorkerPool:
         with self._lock:
             self._prepare(min(processes or available_cores(), len(jobs)))
             try:
-                for job, outcome in run_jobs(jobs, self._workers, seconds, lambda _: None):
+                for job, outcome in run_jobs(jobs, self._workers, seconds):
                     if isinstance(job, CandidateJob):
                         yield job.number, _result(outcome)
             except BaseException:

@@ -179,7 +179,7 @@ def _compile_jobs(
         start, number = sweep.environment.spawner(), min(processes // at_a_time, len(sweep.jobs))
         workers = [sweep.worker, *(Worker(start) for _ in range(number - 1))]
         try:
-            for job, outcome in run_jobs(sweep.jobs, workers, seconds, lambda _: None, stop=stop):
+            for job, outcome in run_jobs(sweep.jobs, workers, seconds, stop=stop):
                 results.put((sweep, job, outcome))
         except Stopped:
             pass

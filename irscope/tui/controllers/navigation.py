@@ -93,7 +93,7 @@ class NavigationController(Controller):
 
     # Lines.
 
-    def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
+    def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None) -> None:
         """Show a line of a stage; nothing for None. Going back then calls `reopen`."""
         screen = self._screen
         if target is not None and target.stage in screen.pair.stages:
@@ -102,7 +102,7 @@ class NavigationController(Controller):
             screen.texts.go_to_line(target.line, target.right and screen.texts.page.right is not None)
             screen.texts.focus()
 
-    def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
+    def remember_place(self, reopen: Callable[[], object] | None) -> None:
         """Remembers where the user is, to go back to; going back then calls `reopen`."""
         self._jumps.append(replace(self._place(), reopen=reopen))
 
