@@ -202,11 +202,6 @@ def hold_input(app: App[object]) -> AbstractContextManager[None]:
     return app.input.hold() if isinstance(app, InputApp) else nullcontext()
 
 
-def is_settling(app: App[object]) -> bool:
-    """Return True while the screen waits for all that a key changes."""
-    return isinstance(app, InputApp) and app.input.is_settling
-
-
 _BYTES = 4096
 # How long one look for input takes at most, so that the thread sees the end of the app.
 _LOOK_SECONDS = 0.1

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 class SourcePanelController(Controller):
     """Shows the source, and keeps it and the texts in step."""
 
-    # The variant, stage and maps that the source on screen was made for.
-    _shown: tuple[Variant, str, SourceMaps] | None = None
-
     def __init__(self, screen: CompareScreen) -> None:
         super().__init__(screen)
         self._maps: dict[str, SourceMaps] = {}
@@ -55,16 +52,17 @@ class SourcePanelController(Controller):
         The source follows the texts, or the texts follow the source if that has the focus.
         """
         screen = self._screen
-        if screen.source.display and not isinstance(screen.focused, LineOutcomesView):
-            leader = screen.source_view if screen.focused is screen.source_view else screen.texts
-            if moved in (None, leader):
-                if moved is None:
-                    self._maps = {}
-                stages = dict.fromkeys((screen.stage, *screen.pair.stages))
-                if missing := [stage for stage in stages if stage not in self._maps]:
-                    screen.run_exclusive(partial(self._read_maps, missing, leader), "source")
-                else:  # now, so that both panels are drawn together
-                    self._trace(leader)
+        if not screen.source.display or isinstance(screen.focused, LineOutcomesView):
+            return
+        if moved is None:
+            self._maps = {}
+            screen.run_exclusive(self._read_maps, "source")
+        elif moved is (screen.source_view if self._source_leads else screen.texts):
+            self._trace()  # now, so that both panels are drawn together
+
+    @property
+    def _source_leads(self) -> bool:
+        return self._screen.focused is self._screen.source_view
 
     def go_to_next(self) -> None:
         """Goes to the next operation that came from the line of Python; wraps around."""
@@ -82,24 +80,24 @@ class SourcePanelController(Controller):
             self._screen.stages.choose(outcome.stage)
             self.follow()
 
-    async def _read_maps(self, stages: Sequence[str], leader: Widget) -> None:
-        """Read the source maps of stages, that of the stage on screen first."""
+    async def _read_maps(self) -> None:
+        """Read the source maps of all stages, that of the stage on screen first, and show the source."""
         screen = self._screen
-        for stage in stages:
-            self._maps[stage] = await screen.background.run(source_maps, screen.pair.comparison, stage)
-            if screen.stage in self._maps:  # else another is about to be shown
-                self._trace(leader)
+        for stage in dict.fromkeys((screen.stage, *screen.pair.stages)):
+            maps = self._maps[stage] = await screen.background.run(source_maps, screen.pair.comparison, stage)
+            if stage == screen.stage:
+                python = PythonSource.of_variant(screen.pair.b)
+                screen.source_view.show_source(python, stage, _counts(python, maps))
+                if len(screen.texts.page.rows) > MANY_ROWS:
+                    keep_from_search()
+            self._trace()
 
-    def _trace(self, leader: Widget) -> None:
+    def _trace(self) -> None:
         """Highlights the operations from the source's line, or the source of the texts' line."""
-        screen = self._screen
-        maps, from_source = self._maps[screen.stage], leader is screen.source_view
-        if (screen.pair.b, screen.stage, maps) != self._shown:
-            self._shown = screen.pair.b, screen.stage, maps
-            python = PythonSource.of_variant(screen.pair.b)
-            screen.source_view.show_source(python, screen.stage, _counts(python, maps))
-            if len(screen.texts.page.rows) > MANY_ROWS:
-                keep_from_search()
+        screen, from_source = self._screen, self._source_leads
+        maps = self._maps.get(screen.stage)
+        if maps is None:  # it is being read
+            return
         view, python = screen.source_view, screen.source_view.python
         places = () if from_source else self._places(python, maps)
         # The place in the kernel itself; the innermost if none of them is in the kernel's file.
@@ -132,8 +130,8 @@ class SourcePanelController(Controller):
         screen, heading = self._screen, "No line of this source"
         outcomes: list[LineOutcome] = []
         if place is not None:
-            stages = filter(self._maps.__contains__, screen.pair.stages)
-            outcomes = line_outcomes({stage: self._maps[stage] for stage in stages}, place)
+            maps = {stage: self._maps[stage] for stage in screen.pair.stages if stage in self._maps}
+            outcomes = line_outcomes(maps, place)
             heading = f"Nothing came from line {place.line} of {place.file_name}"
             if outcomes:
                 heading = f"py{place.line}: {_totals(outcomes)}  (of {place.file_name})"

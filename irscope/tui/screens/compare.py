@@ -263,7 +263,8 @@ class CompareScreen(ActionScreen[None]):
 
     @on(LineView.CursorMoved)
     def _follow_cursor(self, message: LineView.CursorMoved) -> None:
-        self.update_status()
+        if message.view is not self.source_view:
+            self.update_status()
         self.source_panel.follow(message.view)
 
     @on(LineView.Dragged)

@@ -22,7 +22,7 @@ from textual.widgets import Input, Label
 
 from irscope.model.text import display_line
 from irscope.tui.bindings import Action, KeyGroup
-from irscope.tui.input_queue import hold_input, is_settling
+from irscope.tui.input_queue import InputApp, hold_input
 from irscope.tui.widgets.bars import KeyHints
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ActionScreen(Screen[ScreenResultType]):
 
     def on_idle(self, event: events.Idle) -> None:
         """Draw once per key, when every panel shows what it changes: a panel can follow another."""
-        if is_settling(self.app):
+        if isinstance(self.app, InputApp) and self.app.input.is_settling:
             event.prevent_default()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 from typing import ClassVar
 
@@ -139,23 +139,27 @@ class GridView(Styled, can_focus=True):
         return strip.adjust_cell_length(self.size.width, self.base)
 
     def _line(self, pane: _Pane, y: int) -> list[Segment]:
-        grid, end = pane.grid, pane.left + pane.page_columns
+        grid, shown = pane.grid, slice(pane.left, pane.left + pane.page_columns)
         label = self.style("label")
         if y == 0:
             return fitted([Segment(grid.title, label + _BOLD)], pane.width, self.base)
         if y == 1:
-            names = grid.ruler(pane.size, slice(pane.left, end))
+            names = grid.ruler(pane.size, shown)
             return fitted([Segment(" " * pane.margin + names, label)], pane.width, self.base)
-        row = pane.top + y - _HEAD
-        cells = pane.grid.cells[row][:end]
+        row, cursor = pane.top + y - _HEAD, pane.column - pane.left
+        cells = grid.cells[row][shown]
         line = [Segment(grid.rows[row].rjust(pane.margin - 1) + " ", label)]
         if row == pane.row and cells:
-            line += self._cells(pane, cells[pane.left : pane.column])
-            line.append(Segment(pane.text(cells[pane.column]), self.style("cell--cursor")))
-            line += self._cells(pane, cells[pane.column + 1 :])
+            line += self._cells(pane, cells[:cursor])
+            line.append(Segment(pane.text(cells[cursor]), self.style("cell--cursor")))
+            line += self._cells(pane, cells[cursor + 1 :])
         else:
-            line += self._cells(pane, cells[pane.left :])
-        return fitted(line, pane.width, self.base, pane.margin + len(cells[pane.left :]) * pane.size)
+            # The rows of maps are few objects.
+            key = id(grid.cells[row]), pane.left, self.base
+            if key not in pane.drawn:
+                pane.drawn[key] = [*self._cells(pane, cells)]
+            line += pane.drawn[key]
+        return fitted(line, pane.width, self.base, pane.margin + len(cells) * pane.size)
 
     def _cells(self, pane: _Pane, cells: Sequence[GridCell | None]) -> Iterator[Segment]:
         """Yield neighbors of one style as one segment."""
@@ -208,6 +212,8 @@ class _Pane:
     column: int = 0
     top: int = 0
     left: int = 0
+    # Rows of cells without the cursor.
+    drawn: dict[tuple[int, int, Style], list[Segment]] = field(default_factory=dict)
 
     @classmethod
     def from_grid(cls, grid: Grid, line: bool) -> _Pane:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.style import Style
-from textual.color import Color
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scrollbar import ScrollBar
@@ -25,9 +24,9 @@ class Styled(Widget):
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
         self._rich_styles: dict[tuple[str, ...], Style] = {}
-        # The lines on screen, by their places, and the size and background that they were drawn for.
+        # The lines on screen, by their places, and the size and style that they were drawn for.
         self._drawn: dict[int, Strip] = {}
-        self._drawn_for: tuple[Size, Color] | None = None
+        self._drawn_for: tuple[Size, Style] | None = None
 
     @property
     def base(self) -> Style:
@@ -60,16 +59,16 @@ class Styled(Widget):
         """
         if self.styles.gutter:
             return super().render_lines(crop)  # which draws borders
-        drawn_for = self.outer_size, self.background_colors[1]
+        drawn_for = self.outer_size, self.base
         if self._drawn_for != drawn_for:
             self._drawn_for = drawn_for
             self._drawn.clear()
-        filters = self.get_line_filters()
-        for y in crop.line_range:
-            if y not in self._drawn:
+        if missing := [y for y in crop.line_range if y not in self._drawn]:
+            filters, background = self.get_line_filters(), self.background_colors[1]
+            for y in missing:
                 strip = self.render_line(y)
                 for line_filter in filters:
-                    strip = strip.apply_filter(line_filter, drawn_for[1])
+                    strip = strip.apply_filter(line_filter, background)
                 self._drawn[y] = strip
         return [self._drawn[y].crop(*crop.column_span) for y in crop.line_range]
 
